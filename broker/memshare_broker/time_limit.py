@@ -6,12 +6,19 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 import httpcore2
 
 Left = Callable[[], float]
 """The seconds that are left; raises httpcore2's `ReadTimeout` when there are none."""
+
+
+LOOK_EVERY = 1.0  # seconds
+INTERRUPTED: ContextVar[Callable[[], bool] | None] = ContextVar("interrupted", default=None)
+"""Whether the call that this thread makes is to end now, looked at every second while it waits for its reply."""
 
 
 class Deadline:
@@ -36,6 +43,13 @@ class TimedStream(httpcore2.NetworkStream):
         self._left = left
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ARG002 - the deadline counts
+        is_interrupted = INTERRUPTED.get()
+        while is_interrupted is not None:
+            with suppress(httpcore2.ReadTimeout):
+                return self._stream.read(max_bytes, min(self._left(), LOOK_EVERY))
+            if is_interrupted():
+                raise httpcore2.ReadError("it was interrupted")
+            self._left()
         return self._stream.read(max_bytes, self._left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ARG002 - the deadline counts

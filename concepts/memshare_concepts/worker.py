@@ -15,7 +15,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.extractions import Extracted, ExtractTask
 from memshare_concepts.tasks import Extracting, register
 from memshare_llm.batches import Batches
-from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_llm.worker import fit_in_time, open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 
 
@@ -24,7 +24,9 @@ def _extracting(settings: Settings) -> Extracting:
     client, model = connect(settings.redis), settings.model_for("scorer")
     chat = open_limited(settings, model, "concepts", connections=settings.concurrency)
     ledger, wait = open_stage_services(settings).ledger, settings.concepts_wait
-    batches: Batches[ExtractTask, Extracted] = Batches(EXTRACT, "concepts", client, ledger, wait, model=model)
+    batches: Batches[ExtractTask, Extracted] = Batches(
+        EXTRACT, "concepts", client, ledger, wait, model=model, in_time=fit_in_time(settings, model)
+    )
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 

@@ -56,12 +56,14 @@ class Batches(Generic[T, R]):
         most: int = MOST,
         said: type[R] | None = None,
         model: str = "",
+        in_time: Callable[[], int] = lambda: MOST,
     ) -> None:
         """A task waits for others for at most `wait` seconds, until `most` are there; `name` begins its keys.
 
-        Fewer than `most` share a call where the `model` could not do as many. What is said of one is of the type
-        `said`, where it is not the record of the hop.
+        Fewer than `most` share a call where the `model` could not do as many, or is so slow that only `in_time` many
+        would end in time. What is said of one is of the type `said`, where it is not the record of the hop.
         """
+        self._in_time = in_time
         self._hop = hop
         self._most = most
         self._together_key = f"memshare:{name}_together:{model}"
@@ -142,7 +144,7 @@ class Batches(Generic[T, R]):
     def together(self) -> int:
         """How many tasks share a call: as many as the model could do."""
         found = self._client.get(self._together_key)
-        return min(self._most, int(found)) if found else self._most
+        return max(1, min(self._most, self._in_time(), int(found or self._most)))
 
     def _halve(self, count: int) -> int:
         """Half of so many, which share a call from now on; after a day more are tried again."""

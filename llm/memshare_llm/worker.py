@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import redis
 
 from memshare_broker.connection import connect
 from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
-from memshare_broker.settings import Settings
+from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.settings.file import PROVIDERS
+from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Budget
-from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit
+from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit, pace_of
 from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog
@@ -22,6 +23,8 @@ from memshare_llm.models import open_chat, server_of
 from memshare_llm.no_model import has_model
 from memshare_llm.reply_replay import Unfinished
 from memshare_llm.window import ModelWindow, Window
+
+WORK_OF_ONE = 200  # tokens that are written, or eight times as many read, for one of those that share a call
 
 
 def open_limited(settings: Settings, model: str, lane: Lane, *, connections: int) -> Chat:
@@ -54,6 +57,16 @@ def open_window(settings: Settings, model: str) -> ModelWindow:
         return find_window(provider, name)
 
     return ModelWindow(ask, settings.model_window)
+
+
+def fit_in_time(settings: Settings, model: str) -> Callable[[], int]:
+    """How many of what share a call a model is done with in half of its time limit, by its pace so far."""
+
+    def count() -> int:
+        pace = pace_of(_client(settings), server_of(model)) if model != OFFLINE else 0.0
+        return int(settings.model_timeout / 2 / (pace * WORK_OF_ONE)) if pace else MOST
+
+    return count
 
 
 def open_metering(settings: Settings) -> Metering:

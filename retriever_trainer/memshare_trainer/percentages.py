@@ -52,8 +52,8 @@ one task and mislead another.
 
 {QUOTED}
 
-Reply with nothing that was not asked for, as JSON: for each task, by its name, one entry for each of its `examples`, \
-with its number in `text`, and the probability, a whole number, in `percent`."""
+Reply with nothing that was not asked for, as JSON: for each task, by its name, the probability, a whole number, of \
+each of its `examples`, by its number, such as {{"task_1": {{"3": 0, "1": 95}}}}."""
 
 COMPARED = f"""\
 `rivals` of a task names those of its examples that may be about the same thing as its `answer`. After the entries of \
@@ -68,15 +68,6 @@ def _percentage(value: int) -> int:
     if not 0 <= value <= 100:
         raise ValueError(f"expected a percentage from 0 to 100, found {value}")
     return value
-
-
-class TextLabel(ReplyForm):
-    """How likely it is that a text, given by its number, leads away from the answer of a task."""
-
-    model_config = ConfigDict(strict=True, json_schema_extra=without_docstring)
-
-    text: int
-    percent: Annotated[int, AfterValidator(_percentage)]
 
 
 class RivalVerdict(ReplyForm):
@@ -121,11 +112,11 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
         } | ({"rivals": rivals[name]} if rivals[name] else {})
     instructions = f"{PERCENTAGES}\n\n{COMPARED}" if pairs else PERCENTAGES
     reply = ask(chat, quoting.conversation(instructions, document), labels_schema(examples, pairs))
-    said: dict[str, list[Any]] = dict(reply.value)
+    said: dict[str, Any] = dict(reply.value)
     found = {}
     for (name, task), usage in zip(names.items(), shares(reply.usage, len(names)), strict=True):
-        percent = {one.text: one.percent for one in said[name]}
-        values = tuple(percent[number] / 100 for number in examples[name])
+        percent = dict(said[name])
+        values = tuple(percent[str(number)] / 100 for number in examples[name])
         verdicts = {one.text: one for one in said.get("rivals", ()) if one.task == name}
         judged = {one: verdicts[number_of[one]] for one in task.rivals}
         compared = _compared(task.memory_id, judged, reply.model) if judged and task.memory_id else None
@@ -139,21 +130,22 @@ def _compared(memory_id: UUID, judged: Mapping[UUID, RivalVerdict], model: str) 
 
 
 def labels_schema(examples: Mapping[str, Sequence[int]], rivals: Sequence[tuple[str, int]] = ()) -> type[BaseModel]:
-    """A model with a required list for each task, which has exactly one `TextLabel` for each of its examples.
+    """A model with a required object for each task, which has a percentage for each of its examples by its number.
 
     With `rivals`, pairs of a task and a number, it has a last list with a `RivalVerdict` for each. The scale is in the
-    instructions, and not with each example in the schema, which is paid for with every call.
+    instructions, and not with each example in the schema, which is paid for with every call. By numbers a reply is
+    half as long as a list of entries, and a server that keeps to a schema can leave none out.
     """
+    percent = (Annotated[int, AfterValidator(_percentage)], ...)
+    strict = ConfigDict(extra="forbid", strict=True)
     properties: dict[str, Any] = {
-        name: (Annotated[list[TextLabel], AfterValidator(_each_once(numbers, lambda label: label.text))], ...)
+        name: (create_model(f"Labels_{name}", __config__=strict, **{str(one): percent for one in numbers}), ...)  # type: ignore[call-overload]
         for name, numbers in examples.items()
     }
     if rivals:
         check = _each_once(rivals, lambda rival: (rival.task, rival.text))
         properties["rivals"] = (Annotated[list[RivalVerdict], AfterValidator(check)], ...)
-    schema: type[BaseModel] = create_model(
-        "Percentages", __config__=ConfigDict(extra="forbid", strict=True), **properties
-    )
+    schema: type[BaseModel] = create_model("Percentages", __config__=strict, **properties)
     return schema
 
 

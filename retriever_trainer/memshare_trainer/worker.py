@@ -16,7 +16,7 @@ from memshare_broker.delivery.stage_task import add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
-from memshare_llm.worker import open_limited, open_metering
+from memshare_llm.worker import fit_in_time, open_limited, open_metering
 from memshare_trainer.consolidation.automatic import Automatic
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def _learn(settings: Settings) -> LearnStage:
     ledger = open_stage_services(settings).ledger
     wait, most = settings.concepts_wait, settings.lessons_together
     model = settings.model_for("trainer")
-    batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages, model=model)
+    in_time = fit_in_time(settings, model)
+    batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages, model=model, in_time=in_time)
     labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
     # For as long as a message may be tried again, it is known what it taught.
     tried_for = max(settings.traces_days, settings.retry_hours / 24 + 1)

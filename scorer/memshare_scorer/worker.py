@@ -16,7 +16,7 @@ from memshare_broker.runtime.worker import WorkerPart, open_stage_services, work
 from memshare_broker.settings import Settings
 from memshare_broker.wire.comparisons import Compared, CompareTask
 from memshare_llm.batches import Batches
-from memshare_llm.worker import open_budget, open_limited, open_metering
+from memshare_llm.worker import fit_in_time, open_budget, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.known_agents import KnownAgents
@@ -49,7 +49,9 @@ def _scoring(settings: Settings) -> ScoreStage:
 def _comparing(settings: Settings) -> CompareStage:
     client, model = connect(settings.redis), settings.model_for("scorer")
     ledger, wait = open_stage_services(settings).ledger, settings.concepts_wait
-    batches: Batches[CompareTask, Compared] = Batches(COMPARE, "comparisons", client, ledger, wait, model=model)
+    batches: Batches[CompareTask, Compared] = Batches(
+        COMPARE, "comparisons", client, ledger, wait, model=model, in_time=fit_in_time(settings, model)
+    )
     chat = open_limited(settings, model, "comparisons", connections=settings.concurrency)
     return CompareStage(chat, batches, _scoring(settings).places, open_metering(settings))
 

@@ -52,8 +52,8 @@ def consistent(body: dict[str, Any]) -> Answer:
     if "question" in value:
         value["question"] = f"Which limerick is number {number_of(last):.6f}?"
     elif "tasks" in json.loads(last):
-        for one in (label for name, of in value.items() if name != "rivals" for label in of):
-            one["percent"] = round(100 * number_of(f"{one['text']}{last}"))
+        for labels in (of for name, of in value.items() if name != "rivals"):
+            labels |= {text: round(100 * number_of(f"{text}{last}")) for text in labels}
     elif "criteria" not in json.loads(last):  # comparisons, and the steps of the engine
         value |= {name: round(100 * number_of(name + last)) for name, one in value.items() if type(one) is int}
     else:

@@ -20,15 +20,19 @@ from redis.exceptions import RedisError
 
 from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
 from memshare_broker.settings import SERVER_WAIT
+from memshare_broker.time_limit import INTERRUPTED
 from memshare_broker.wire.messages import Usage
 from memshare_llm.chat import Asked, Chat, ChatAround, R, RefusedReply, Reply, UselessReply
+from memshare_llm.providers.endpoint import OWN
 from memshare_llm.structured import fits
 
 log = logging.getLogger(__name__)
 
 Lane = Literal["answers", "grades", "labels", "comparisons", "concepts"]
-RANKS: dict[Lane, int] = {"answers": 0, "grades": 1, "labels": 2, "comparisons": 2, "concepts": 2}
-"""Who goes first; those of the last rank wait for a server on which little goes on."""
+LAST = 2
+RANKS: dict[Lane, int] = {"answers": 0, "grades": 1, "labels": LAST, "comparisons": LAST, "concepts": LAST}
+"""Who goes first; those of the last rank wait for a server on which little goes on, and give way at a small one."""
+FEW = 8  # calls at once, which a small server does
 
 LOOK_AGAIN = 0.25  # seconds, about, until a waiting call looks again where nobody of its process has ended
 COUNTS_FOR = 2.0  # seconds for which a call that looked is known to wait
@@ -42,19 +46,24 @@ Outcome = Literal["fit", "misfit", "slow", "other"]
 
 
 class Permit(NamedTuple):
-    """A call that has begun: its id, its kind, and how many calls there were with it."""
+    """A call that has begun: its id, its kind, and how many calls there were with it.
+
+    One that is `overdue` was held back for so long that it gives way to nobody.
+    """
 
     id: str
     kind: str
     calls: int
+    overdue: bool
 
 
 class ServerLimit:
     """The limit of one server for the calls of one model and lane, in one Redis. Threads share it."""
 
     def __init__(self, client: redis.Redis, server: str, model: str, lane: Lane, *, timeout: float) -> None:
-        state = f"memshare:server:{server}"
-        self.model, self.lane = model, lane
+        state = f"{STATE}{server}"
+        self.server, self.model, self.lane = server, model, lane
+        self._client = client
         self._keys = [state, f"{state}:calls", f"{state}:waiting", MISFITS_KEY]
         self._lasts = timeout + GRACE
         here = Path(__file__)
@@ -73,7 +82,22 @@ class ServerLimit:
                 float(told[0]) + random.uniform(0, GRACE),
                 hold=f"misfits {self.model} {self.lane}",
             )
-        return Permit(call_id, key, int(told[0])) if granted else None
+        return Permit(call_id, key, int(told[0]), bool(told[1])) if granted else None
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether a call of this lane ends where somebody waits: at a provider what was begun is paid for."""
+        return RANKS[self.lane] == LAST and self.server not in OWN.values()
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for this server, or for a reply of it, and it can do few calls at once."""
+        state, calls, waiting, _ = self._keys
+        with self._client.pipeline(transaction=False) as ask:
+            ask.hget(state, "limit")
+            ask.zrange(calls, 0, -1)
+            ask.zrange(waiting, 0, -1)
+            limit, begun, waits = ask.execute()
+        return float(limit or 1) < FEW and any(not str(one).startswith(f"{LAST}") for one in (*begun, *waits))
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
         """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
@@ -82,8 +106,15 @@ class ServerLimit:
         self._leave(keys=[state, known, fitted], args=calls)
 
 
+STATE = "memshare:server:"
+"""Hash, with the server's address at the end: the limit and what it was learnt from."""
 MISFITS_KEY = "memshare:misfits"
 """Hash: how many replies in a row were of no use, by model, lane and kind."""
+
+
+def pace_of(client: redis.Redis, server: str) -> float:
+    """Seconds that a server takes to write a token, by its calls alone so far; 0 where that is not known."""
+    return float(client.hget(f"{STATE}{server}", "alone") or 0)
 
 
 def misfits_in_a_row(client: redis.Redis) -> dict[tuple[str, ...], int]:
@@ -108,7 +139,7 @@ class ConcurrencyLimited(ChatAround):
         super().__init__(chat)
         self._limit = limit
         self._note = note
-        self._patience = patience if RANKS[limit.lane] < 2 else 0.0
+        self._patience = patience if RANKS[limit.lane] < LAST else 0.0
         self._ended = threading.Condition()
 
     def _call(self, call: Callable[[], R], asked: Asked) -> R:
@@ -116,6 +147,15 @@ class ConcurrencyLimited(ChatAround):
         outcome: Outcome = "other"
         usage: Usage | None = None
         began = time.monotonic()
+        gave_way = False
+
+        def is_interrupted() -> bool:
+            nonlocal gave_way
+            gave_way = self._limit.is_wanted()
+            return gave_way
+
+        may_give_way = self._limit.gives_way and not permit.overdue
+        token = INTERRUPTED.set(is_interrupted if may_give_way else None)
         try:
             said = call()
             usage = said.usage
@@ -126,9 +166,13 @@ class ConcurrencyLimited(ChatAround):
             outcome = "misfit" if error.reason in PAID else "other"
             raise
         except (TryAgain, GiveUp) as error:
+            if gave_way:
+                words = f"It gave way to what somebody waits for, as the server of {self.name} does few calls at once."
+                raise NotYet(words, random.uniform(5, 15), hold=f"server {self.name}") from error
             outcome = "slow" if error.reason in ("time-out", "rate limit") else "other"
             raise
         finally:
+            INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
             self._leave(permit, outcome, _pace(seconds, usage))
             self._note(self._limit.lane, outcome, seconds, usage or Usage())

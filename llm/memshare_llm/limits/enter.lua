@@ -2,11 +2,12 @@
 -- KEYS: state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
 -- ARGV: the caller's rank (0 answers, 1 grades, 2 all else), the kind of call, its id, seconds it may take, seconds for
 -- which a waiting caller counts, misfits in a row that open the breaker, seconds until it lets one call try.
--- Returns 1 and how many calls there are now; or 0; or -1 and the seconds until the breaker lets one try.
+-- Returns 1, how many calls there are now, and 1 where it begins only as it was held back for long, else 0; or 0; or -1
+-- and the seconds until the breaker lets one try.
 local state, calls, waiting, fitted = unpack(KEYS)
 local rank, kind, id = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local seconds, counts_for, most, again = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local FIRST, QUIET, OVERDUE = 5, 4, 60
+local FIRST, QUIET, OVERDUE = 5, 4, 600
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
@@ -33,12 +34,13 @@ for _, one in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
   better = better or tonumber(string.sub(one, 1, 1)) < rank
 end
 local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit') or 1)))
-local free = total < limit
+local free, overdue = total < limit, 0
 if rank == 2 then
   -- What nobody waits for begins where little goes on; and one at a time after it was held back for long.
   local held = tonumber(redis.call('HGET', state, 'held') or now)
   local quiet = total < math.max(1, math.floor(limit / QUIET)) and not better
-  free = quiet or (free and in_background == 0 and now - held >= OVERDUE)
+  if not quiet and free and in_background == 0 and now - held >= OVERDUE then overdue = 1 end
+  free = quiet or overdue == 1
   if free then
     redis.call('HDEL', state, 'held')
   elseif in_background == 0 then
@@ -52,7 +54,7 @@ if free and (misfits == 0 and has_fitted == '1' or of_kind < together) then
   if misfits >= most then redis.call('HSET', fitted, kind, misfits .. ' ' .. now + again .. ' ' .. has_fitted) end
   redis.call('ZREM', waiting, rank .. id)
   redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id)
-  return {1, total + 1}
+  return {1, total + 1, overdue}
 end
 if rank < 2 then redis.call('ZADD', waiting, now + counts_for, rank .. id) end
 return {0}

@@ -24,27 +24,31 @@ end
 redis.call('EXPIRE', fitted, 7 * DAY)
 
 -- Additive up, as long as calls take little longer than alone; down a step where they do not, and halved by time-outs
--- and refusals. How much longer is well grows with how many are served at once: 1.8 times for 4, 3.1 times for 64.
+-- and refusals. How much longer is well grows with how many are served at once: 1.6 times for 4, 2.7 times for 64.
 local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut')
-local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3] or 0), tonumber(read[4])
+local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3]), tonumber(read[4])
+local ratio = 0
 if outcome == 'slow' then
-  if beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
+  if rank ~= '2' and beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
 elseif pace > 0 then
   if beside == 1 then
     alone = alone and (1 - SHARE) * alone + SHARE * pace or pace
-    if limit < 2 then load = 0 end
+    if limit < 2 then load = nil end
   elseif alone then
-    load = (1 - SHARE) * load + SHARE * pace / (alone * (1 + math.log(1 + beside) / 2))
+    ratio = pace / (alone * (1 + 0.4 * math.log(1 + beside)))
+    load = load and (1 - SHARE) * load + SHARE * ratio or ratio
   end
   if beside >= math.floor(limit) then
-    if load > 1.2 then
-      limit, cut = math.max(1, limit - math.max(STEP, limit / 50)), now
-    elseif load <= 1 and outcome == 'fit' then
-      limit = math.min(limit + (cut and 1 / limit or 1), MOST)
+    if (load or 0) > 1.2 then
+      limit, cut = math.max(1, limit - math.max(STEP, limit / 25)), now
+    elseif (load or 0) <= 1 and ratio <= 1 and outcome == 'fit' and before >= math.floor(limit) then
+      -- It began among as many as there may be; before the first cut, half as many more are tried at once.
+      limit = math.min(limit + (cut and 1 / limit or math.max(1, limit / 2)), MOST)
     end
   end
 end
-redis.call('HSET', state, 'limit', limit, 'load', load)
+redis.call('HSET', state, 'limit', limit)
+if load then redis.call('HSET', state, 'load', load) else redis.call('HDEL', state, 'load') end
 if alone then redis.call('HSET', state, 'alone', alone) end
 if cut then redis.call('HSET', state, 'cut', cut) end
 redis.call('EXPIRE', state, DAY)

@@ -113,11 +113,11 @@ def comparisons(document: Mapping[str, Any], compared: Mapping[str, Any]) -> dic
 
 def labels(
     document: Mapping[str, Any], misleads: Callable[[str, Pair], int], compared: Mapping[str, Any]
-) -> dict[str, list[Any]]:
+) -> dict[str, Any]:
     """The reply to a request for labels: how far each example misleads its task, in percent, and one word on rivals."""
     texts = {int(number): (one["prompt"], one["answer"]) for number, one in document["texts"].items()}
-    said: dict[str, list[Any]] = {
-        name: [{"text": one, "percent": misleads(task["prompt"], texts[one])} for one in task["examples"]]
+    said: dict[str, Any] = {
+        name: {str(one): misleads(task["prompt"], texts[one]) for one in task["examples"]}
         for name, task in document["tasks"].items()
     }
     rivals = [

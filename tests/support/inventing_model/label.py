@@ -42,7 +42,7 @@ def label(document: str) -> dict[str, Any]:
     """
     lessons, labels, rivals = Lessons.model_validate_json(document), dict[str, Any](), []
     for name, task in lessons.tasks.items():
-        labels[name] = [{"text": one, "percent": _percent(task, lessons.texts[one])} for one in task.examples]
+        labels[name] = {str(one): _percent(task, lessons.texts[one]) for one in task.examples}
         rivals += [
             {"task": name, "text": one, **compared(task.answer, lessons.texts[one].answer)} for one in task.rivals
         ]

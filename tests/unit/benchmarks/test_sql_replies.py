@@ -94,8 +94,7 @@ def test_a_candidate_misleads_where_its_copy_would_be_wrong(
     tasks = {"task_1": {"prompt": task.text, "answer": task.sql, "examples": [3, 1, 2]}}
     schema = labels_schema({"task_1": [1, 2, 3]})
     reply = schema.model_validate_json(replies.reply(document({"texts": texts, "tasks": tasks}, schema)))
-    labels = [{"text": 3, "percent": 95}, {"text": 1, "percent": 5}, {"text": 2, "percent": 95}]
-    assert reply.model_dump() == {"task_1": labels}
+    assert reply.model_dump() == {"task_1": {"1": 5, "2": 95, "3": 95}}
 
 
 def test_what_else_the_product_asks_for_gets_a_reply_that_fits(replies: Replies) -> None:

@@ -59,7 +59,7 @@ def test_a_relative_folder_is_the_same_wherever_a_process_stands(
         ("MEMSHARE_PROMPT_LIMIT", "many", "valid integer"),
         ("MEMSHARE_PROMPT_LIMIT", "0", "greater than or equal to 1"),
         ("MEMSHARE_SCORER_VOTES", "10", "less than or equal to 9"),
-        ("MEMSHARE_MODEL_TIMEOUT", "141", "less than or equal to 140"),
+        ("MEMSHARE_MODEL_TIMEOUT", "3601", "less than or equal to 3600"),
         ("MEMSHARE_TRIES", "0", "greater than or equal to 1"),
         ("MEMSHARE_LEASE", "-1", "greater than 0"),
         ("MEMSHARE_KEEP_DAYS", "forever", "valid number"),

@@ -195,16 +195,16 @@ def test_what_nobody_waits_for_begins_only_where_little_goes_on_and_does_not_wai
     assert chat.reply(ASKED).text == "Blue."
 
 
-def test_what_was_held_back_for_a_minute_has_its_turn_one_at_a_time(redis_client: redis.Redis) -> None:
+def test_what_was_held_back_for_ten_minutes_has_its_turn_one_at_a_time(redis_client: redis.Redis) -> None:
     held(redis_client, "answers", 3)
     redis_client.hset(f"memshare:server:{SERVER}", "limit", 8)
     one = limit(redis_client, "concepts")
     assert one.enter("a", "text") is None
 
-    redis_client.hincrbyfloat(f"memshare:server:{SERVER}", "held", -61)
+    redis_client.hincrbyfloat(f"memshare:server:{SERVER}", "held", -601)
 
     assert one.enter("a", "text")
-    redis_client.hset(f"memshare:server:{SERVER}", "held", time.time() - 61)
+    redis_client.hset(f"memshare:server:{SERVER}", "held", time.time() - 601)
     assert one.enter("b", "text") is None
 
 

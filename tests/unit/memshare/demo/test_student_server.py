@@ -44,7 +44,7 @@ def test_a_memory_misleads_where_its_copy_is_wrong(expert: SqlExpert) -> None:
 
     said = json.loads(reply(expert, request(asked, wanted=dict.fromkeys(("task_1", "rivals")))) or "")
 
-    assert [(one["text"], one["percent"] > 50) for one in said["task_1"]] == [(2, True), (1, False)]
+    assert {number: percent > 50 for number, percent in said["task_1"].items()} == {"2": True, "1": False}
     assert said["rivals"] == [{"task": "task_1", "text": 1, **AGREES}]
 
 
