@@ -32,7 +32,8 @@ if outcome == 'slow' then
   if rank ~= '2' and beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
 elseif pace > 0 then
   if beside == 1 then
-    alone = alone and (1 - SHARE) * alone + SHARE * pace or pace
+    local share = pace < (alone or pace) and 2 * SHARE or SHARE / 2  -- what is alone is seldom too fast
+    alone = alone and (1 - share) * alone + share * pace or pace
     if limit < 2 then load = nil end
   elseif alone then
     ratio = pace / (alone * (1 + 0.4 * math.log(1 + beside)))
