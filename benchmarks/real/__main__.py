@@ -126,7 +126,7 @@ def _seed(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], 
 
 
 def _bring_in(deployed: Deployed, how: str, line: Callable[[Mapping[str, Any]], object]) -> dict[str, Any]:
-    seeds = [one for one in read("seeds.jsonl") if one["agent"] == "logic"][:EACH]
+    seeds = [one for one in read("seeds.jsonl") if one["agent"] == "logic"][:1]
     file = deployed.folder / f"{how}.jsonl"
     file.write_text("".join(json.dumps(line(one)) + "\n" for one in seeds), "utf-8")
     code, said = deployed.command(how, str(file), "--agent", "logic", "--kind", "riddle")

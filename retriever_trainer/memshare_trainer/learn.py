@@ -18,6 +18,7 @@ from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_broker.wire.messages import PaidTask
 from memshare_llm.batches import TOO_MUCH
 from memshare_llm.no_model import NoModelSet
+from memshare_trainer.label_check import LabelCheck
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learning.learner import Learner, Taught
 from memshare_trainer.lessons.lesson_log import LessonLog
@@ -29,9 +30,12 @@ log = logging.getLogger(__name__)
 class LearnStage:
     """The stage's work. Lessons are labelled side by side; of one retriever they are learnt one at a time."""
 
-    def __init__(self, client: redis.Redis, labeller: Labeller, *, kept: int, keep_days: float) -> None:
+    def __init__(
+        self, client: redis.Redis, labeller: Labeller, check: LabelCheck | None = None, *, kept: int, keep_days: float
+    ) -> None:
         self._client = client
         self._labeller = labeller
+        self._check = check
         self._kept = kept
         self._keep_days = keep_days
         self._learners: dict[tuple[str, str], Learner] = {}
@@ -54,6 +58,8 @@ class LearnStage:
     def _label(self, lessons: LessonLog, journey: str, task: LessonTask) -> Taught:
         if not task.candidates:
             return Taught(journey, task, Lesson(outcome="no update", reason="it brings evidence alone"))
+        if self._check and (why := self._check.paused()):
+            return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {why}"))
         try:
             labels = self._labeller.label(task)
         except (TryAgain, GiveUp) as error:
@@ -73,6 +79,9 @@ class LearnStage:
             compared=labels.compared,
             usage=labels.usage,
         )
+        if self._check and task.memory_id is not None:
+            of_each = {one.id: label for one, label in zip(task.candidates, labels.values, strict=True)}
+            self._check.note(of_each, task.memory_id, lessons.every_word())
         teaches = bool(helping and misleading)
         lessons.note_labels(teaches=teaches)
         return Taught(journey, task, record, labels if teaches else None)

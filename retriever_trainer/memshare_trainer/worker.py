@@ -28,6 +28,7 @@ def _learn(settings: Settings) -> LearnStage:
     # torch takes seconds to import, and only who learns needs it.
     import torch
 
+    from memshare_trainer.label_check import LabelCheck
     from memshare_trainer.labels import SIDE_BY_SIDE, Labeller
     from memshare_trainer.learn import LearnStage
     from memshare_trainer.percentages import Percentages
@@ -44,7 +45,7 @@ def _learn(settings: Settings) -> LearnStage:
     labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
     # For as long as a message may be tried again, it is known what it taught.
     tried_for = max(settings.traces_days, settings.retry_hours / 24 + 1)
-    return LearnStage(client, labeller, kept=settings.lessons_kept, keep_days=tried_for)
+    return LearnStage(client, labeller, LabelCheck(client, model), kept=settings.lessons_kept, keep_days=tried_for)
 
 
 def _register(app: Celery, settings: Settings) -> None:

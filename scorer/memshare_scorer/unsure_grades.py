@@ -1,58 +1,28 @@
-"""How often a model was unsure when it graded by a rubric: where that is often, it cannot grade by it."""
+"""Models that are often unsure when they grade by a rubric: they cannot grade by it."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import redis
 
-GRADES = "memshare:unsure_grades"  # hash: by model and rubric how many grades there were, and how many it was unsure of
+from memshare_llm.doubts import Doubt, Doubts
+
 MANY = 1 / 3  # share of unsure grades
 FEWEST = 9  # grades, before which nothing is said
-REMEMBERED = 100  # grades; beyond them both numbers are halved
-_SEPARATOR = "\x1f"
 
 
-class Doubt(NamedTuple):
-    """A model that was unsure of many of its grades by a rubric."""
-
-    model: str
-    rubric: str
-    grades: int
-    unsure: int
-
-    def __str__(self) -> str:
-        return (
-            f"{self.model} was unsure of {self.unsure} of its last {self.grades} grades by the rubric {self.rubric!r}: "
-            "it cannot grade by it. Let programs check what they can (docs/agents.md, 'A program that grades'), or "
-            "give the scorer another model with MEMSHARE_MODEL_SCORER."
-        )
+def note_grade(client: redis.Redis, model: str, rubric: str, *, unsure: bool) -> None:
+    """Count a grade."""
+    Doubts(client, "grades").note(model, rubric, doubtful=unsure)
 
 
-class UnsureGrades:
-    """The counts of one Redis."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
-
-    def note(self, model: str, rubric: str, *, unsure: bool) -> None:
-        """Count a grade."""
-        field = _SEPARATOR.join((model, rubric))
-        grades, doubted = _read(self._client.hget(GRADES, field))
-        halved = 2 if grades >= REMEMBERED else 1
-        self._client.hset(GRADES, field, f"{grades // halved + 1} {doubted // halved + unsure}")
-
-    def doubts(self, rubric: str | None = None) -> list[Doubt]:
-        """The models that were unsure of a third of their grades, by a rubric or by any."""
-        found = []
-        for field, text in sorted(self._client.hgetall(GRADES).items()):
-            model, name = str(field).split(_SEPARATOR)
-            grades, unsure = _read(text)
-            if rubric in (None, name) and grades >= FEWEST and unsure >= MANY * grades:
-                found.append(Doubt(model, name, grades, unsure))
-        return found
+def cannot_grade(client: redis.Redis) -> list[tuple[str, str]]:
+    """The rubrics by which a model cannot grade, each with a sentence that says so and what to do."""
+    return [(one.what, _why(one)) for one in Doubts(client, "grades").found(FEWEST, MANY)]
 
 
-def _read(text: bytes | str | None) -> tuple[int, int]:
-    grades, unsure = str(text or "0 0").split()
-    return int(grades), int(unsure)
+def _why(one: Doubt) -> str:
+    return (
+        f"{one.model} was unsure of {one.doubtful} of its last {one.times} grades by the rubric {one.what!r}: it "
+        "cannot grade by it. Let programs check what they can (docs/agents.md, 'A program that grades'), or give the scorer "
+        "another model with MEMSHARE_MODEL_SCORER."
+    )

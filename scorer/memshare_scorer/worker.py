@@ -22,7 +22,7 @@ from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import all_rubrics
 from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
-from memshare_scorer.unsure_grades import UnsureGrades
+from memshare_scorer.unsure_grades import note_grade
 
 
 @functools.cache
@@ -41,7 +41,7 @@ def _scoring(settings: Settings) -> ScoreStage:
         settings.prompt_limit,
         agents,
         Places(settings.concurrency, lambda: client.zcard(open_key(SCORER_QUEUE))),
-        lambda model, rubric, unsure: UnsureGrades(client).note(model, rubric, unsure=unsure),
+        lambda model, rubric, unsure: note_grade(client, model, rubric, unsure=unsure),
     )
 
 

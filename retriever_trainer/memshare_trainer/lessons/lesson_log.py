@@ -147,6 +147,10 @@ class LessonLog:
         found = (Evidence.model_validate_json(text) for text in self.client.hvals(self.key("words")))
         return sorted(found, key=lambda one: (one.at, one.key))
 
+    def every_word(self) -> list[Evidence]:
+        """All evidence, also what nobody has learnt from yet."""
+        return [*self.evidence(), *self.waiting().values()]
+
     def standings(self) -> Standings:
         """What is known of each submitter."""
         text = self.client.get(standings_key(*self.name))

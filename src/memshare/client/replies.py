@@ -169,5 +169,5 @@ class StatusReply(Message):
     queues: tuple[QueueReply, ...]
     workers: tuple[WorkerReply, ...]
     failed_tries: dict[str, int] = Field(description="how many tries failed, ever, by reason")
-    doubts: tuple[str, ...] = Field(default=(), description="models that are often unsure when they grade")
+    doubts: tuple[str, ...] = Field(default=(), description="what models were found unfit for")
     dead_letters: int

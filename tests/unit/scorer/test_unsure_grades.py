@@ -6,42 +6,40 @@ import redis
 from memshare_broker.wire.grades import Settlement
 from memshare_scorer.rubric import find_rubric
 from memshare_scorer.tasks import ScoreStage
-from memshare_scorer.unsure_grades import FEWEST, UnsureGrades
+from memshare_scorer.unsure_grades import FEWEST, cannot_grade, note_grade
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 
 MODEL = "openai:small"
 
 
-def note(unsure: UnsureGrades, sure_ones: int, unsure_ones: int, rubric: str = "plan") -> None:
+def note(client: redis.Redis, sure_ones: int, unsure_ones: int) -> None:
     for is_unsure in [False] * sure_ones + [True] * unsure_ones:
-        unsure.note(MODEL, rubric, unsure=is_unsure)
+        note_grade(client, MODEL, "plan", unsure=is_unsure)
 
 
 @pytest.mark.parametrize(("sure_ones", "unsure_ones", "said"), [(6, 3, True), (7, 3, False), (0, FEWEST - 1, False)])
 def test_a_model_that_is_unsure_of_a_third_of_its_grades_cannot_grade_by_that_rubric(
     sure_ones: int, unsure_ones: int, said: bool, redis_client: redis.Redis
 ) -> None:
-    unsure = UnsureGrades(redis_client)
+    note(redis_client, sure_ones, unsure_ones)
 
-    note(unsure, sure_ones, unsure_ones)
-
-    assert bool(unsure.doubts()) is said
+    found = cannot_grade(redis_client)
+    assert bool(found) is said
     if said:
-        (doubt,) = unsure.doubts("plan")
-        assert MODEL in str(doubt)
-        assert "MEMSHARE_MODEL_SCORER" in str(doubt)
-        assert "3 of its last 9 grades" in str(doubt)
-    assert unsure.doubts("poem") == []
+        ((rubric, why),) = found
+        assert rubric == "plan"
+        assert MODEL in why
+        assert "3 of its last 9 grades" in why
+        assert "MEMSHARE_MODEL_SCORER" in why
 
 
 def test_what_was_long_ago_counts_ever_less(redis_client: redis.Redis) -> None:
-    unsure = UnsureGrades(redis_client)
-    note(unsure, 0, 100)
+    note(redis_client, 0, 100)
 
-    note(unsure, 160, 0)
+    note(redis_client, 160, 0)
 
-    assert unsure.doubts() == []
+    assert cannot_grade(redis_client) == []
 
 
 def test_a_pair_that_the_model_is_unsure_of_ends_without_a_grade_and_is_counted() -> None:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from memshare.cli.options import Json
 from memshare.client.client import Client
+from memshare.client.model_doubts import model_doubts
 from memshare.client.rest.memory import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, unapproved
@@ -30,7 +31,6 @@ from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
 from memshare_llm.no_model import HOW_TO_SET
-from memshare_scorer.unsure_grades import UnsureGrades
 
 REFRESH = 1.0  # seconds
 LASTS = 60.0  # seconds without it, after which a trouble is another one
@@ -170,7 +170,7 @@ class _Troubles:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
         reasons = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
-        reasons |= dict.fromkeys(map(str, UnsureGrades(self._redis).doubts()), 0)
+        reasons |= dict.fromkeys(model_doubts(self._redis), 0)
         for why, number in reasons.items():
             if why in self._said:
                 continue

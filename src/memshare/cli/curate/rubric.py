@@ -24,7 +24,7 @@ from memshare_scorer import draft as drafting
 from memshare_scorer import rubric_file
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
-from memshare_scorer.unsure_grades import UnsureGrades
+from memshare_scorer.unsure_grades import cannot_grade
 
 app = typer.Typer(
     help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False
@@ -139,7 +139,7 @@ def _doubts(settings: Settings, name: str) -> list[str]:
     """Models that cannot grade by a rubric, as far as this deployment knows; none where it does not run."""
     try:
         with closing(connect(settings.redis, tries=1)) as client:
-            return [str(one) for one in UnsureGrades(client).doubts(name)]
+            return [why for rubric, why in cannot_grade(client) if rubric == name]
     except RedisError:
         return []
 

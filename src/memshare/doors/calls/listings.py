@@ -32,7 +32,7 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.recall.lift import lifts
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
-from memshare_scorer.unsure_grades import Doubt, UnsureGrades
+from memshare_scorer.unsure_grades import cannot_grade
 
 RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 AgentName = Annotated[str, Path(min_length=1, max_length=200)]
@@ -87,7 +87,7 @@ def rubrics(backend: BackendNow, caller: CallerNow) -> list[RubricReply]:
     seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
     found = all_rubrics(backend.settings.agents_dir)
     with backend.reaching():
-        doubts = UnsureGrades(backend.redis).doubts()
+        doubts = cannot_grade(backend.redis)
     return [_rubric(one, doubts) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
 
 
@@ -161,7 +161,7 @@ def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, lift=lift, open=seen)
 
 
-def _rubric(rubric: Rubric, doubts: Sequence[Doubt] = ()) -> RubricReply:
+def _rubric(rubric: Rubric, doubts: Sequence[tuple[str, str]] = ()) -> RubricReply:
     criteria = tuple(
         CriterionReply(
             name=one.name,
@@ -174,5 +174,5 @@ def _rubric(rubric: Rubric, doubts: Sequence[Doubt] = ()) -> RubricReply:
     return RubricReply(
         name=rubric.name, domain=rubric.domain, version=rubric.version, approved=rubric.approved,
         threshold=rubric.threshold, criteria=criteria,
-        doubts=tuple(str(one) for one in doubts if one.rubric == rubric.name),
+        doubts=tuple(why for name, why in doubts if name == rubric.name),
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from memshare.client.model_doubts import model_doubts
 from memshare.client.replies import QueueReply, StatusReply, WaitingReply, WorkerReply
 from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.authentication import BackendNow, CallerNow
@@ -16,7 +17,6 @@ from memshare_broker.delivery.entry import Parked
 from memshare_broker.delivery.keys import PACE, open_key, since_key
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
-from memshare_scorer.unsure_grades import UnsureGrades
 
 
 @serves(Sharing.status)
@@ -33,7 +33,7 @@ def status(backend: BackendNow, caller: CallerNow) -> StatusReply:
         graded, accepted = _graded(backend, set(cards))
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
-        doubts = tuple(map(str, UnsureGrades(backend.redis).doubts())) if caller.pools is None else ()
+        doubts = model_doubts(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
         scorer_models=tuple(sorted({one.scorer_model for one in workers if one.scorer_model})),
