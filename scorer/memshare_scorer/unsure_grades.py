@@ -23,6 +23,6 @@ def cannot_grade(client: redis.Redis) -> list[tuple[str, str]]:
 def _why(one: Doubt) -> str:
     return (
         f"{one.model} was unsure of {one.doubtful} of its last {one.times} grades by the rubric {one.what!r}: it "
-        "cannot grade by it. Let programs check what they can (docs/agents.md, 'A program that grades'), or give the scorer "
-        "another model with MEMSHARE_MODEL_SCORER."
+        "cannot grade by it. Let programs check what they can (docs/agents.md, 'A program that grades'), or give the "
+        "scorer another model with MEMSHARE_MODEL_SCORER."
     )
