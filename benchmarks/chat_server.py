@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.support.counts import kind_of
 from benchmarks.support.replies import CONCEPTS
-from memshare.demo.student_server import serve
+from memshare.demo.student_server import COMPLETIONS, serve
 from tests.support.chat_script import Answer, encode
 
 CONTRADICTS = (rb"\"contradicts\": true", rb"\"contradicts\": false")  # what is made up denies nothing
@@ -25,10 +25,12 @@ class Scripted:
     def __init__(self) -> None:
         self._latency = 0.0
 
-    async def __call__(self, path: str, body: bytes) -> bytes:
+    async def __call__(self, path: str, body: bytes) -> bytes | None:
         if path == "/latency":
             self._latency = float(body)
             return b"{}"
+        if not path.endswith(COMPLETIONS):
+            return None
         await asyncio.sleep(self._latency)
         asked = json.loads(body)
         return encode(asked, Answer(_concepts(asked))).replace(*CONTRADICTS)

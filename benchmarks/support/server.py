@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchmarks.support.counts import Counts
 from benchmarks.support.replies import Replies
-from memshare.demo.student_server import serve
+from memshare.demo.student_server import COMPLETIONS, serve
 from tests.support.chat_script import Answer, encode
 
 ROOT = Path(__file__).parents[2]
@@ -29,9 +29,11 @@ class Running(NamedTuple):
 def serve_replies(replies: Replies) -> None:
     """Serve what an expert replies; GET /counts has the calls and tokens so far, by kind."""
 
-    async def reply(path: str, body: bytes) -> bytes:
+    async def reply(path: str, body: bytes) -> bytes | None:
         if path == "/counts":
             return json.dumps(replies.tally.counts).encode()
+        if not path.endswith(COMPLETIONS):
+            return None
         asked = json.loads(body)
         if len(asked["messages"]) == 1:  # `memshare up` tries its model
             return encode(asked, Answer("Hello."))

@@ -68,7 +68,7 @@ class FirstToken(BaseModel):
 R = TypeVar("R", Reply, FirstToken)
 
 
-class Asked(NamedTuple):
+class ChatCall(NamedTuple):
     """What a model is asked for: the next turn, as text or by a schema, or how it would begin."""
 
     turns: Sequence[Turn]
@@ -111,11 +111,11 @@ class ChatAround(ABC):
         self._chat = chat
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        return self._call(lambda: self._chat.reply(turns, schema), Asked(turns, schema))
+        return self._call(lambda: self._chat.reply(turns, schema), ChatCall(turns, schema))
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        return self._call(lambda: self._chat.first_token(turns), Asked(turns, first_token=True))
+        return self._call(lambda: self._chat.first_token(turns), ChatCall(turns, first_token=True))
 
     @abstractmethod
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         """Make the call, and do what is to be done with it."""

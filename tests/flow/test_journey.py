@@ -163,7 +163,8 @@ def test_any_celery_client_can_submit(deployment: Deployment, app: Celery) -> No
     assert {"task_id", "agent", "kind", "answer", "model", "memories", "retriever_version", "usage", "seconds"} <= set(
         answer
     )
-    assert set(answer["usage"]) == {"prompt_tokens", "completion_tokens"}
+    usage = {"prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"}
+    assert set(answer["usage"]) == usage
     assert deployment.settled(answer["task_id"]).outcome in ("stored", "duplicate")
 
 

@@ -19,7 +19,7 @@ from tests.support.chat_script import Answer, Script, encode, in_turn, well
 
 
 class ChatServer(ThreadingHTTPServer):
-    """The server: `url` is what goes into `OPENAI_BASE_URL`, `requests` the bodies it was sent."""
+    """The server: `url` is what goes into `OPENAI_BASE_URL`, `requests` the bodies of the completions it was asked."""
 
     # A burst of clients must not be turned away, and a thread is waited for at the end.
     request_queue_size = 256
@@ -86,8 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         body: dict[str, Any] = json.loads(sent)
-        self.server.note(body)
         if self.path == "/v1/chat/completions":
+            self.server.note(body)
             answer = self.server.script(body)
         elif self.path in self.server.pages:
             answer = Answer(raw=json.dumps(self.server.pages[self.path]).encode())

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import MAX_PARTS, Usage
-from memshare_llm.chat import Asked, Chat, ChatAround, R, RefusedReply, UselessReply
+from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
 
 
 class RunLimits(TomlForm):
@@ -70,7 +70,7 @@ class Paid(ChatAround):
         self.asked = False
         self._budget = budget
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:  # noqa: ARG002
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:  # noqa: ARG002
         self._budget.check()
         self._budget.calls += 1
         self.asked = True

@@ -22,7 +22,7 @@ from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
 from memshare_broker.settings import SERVER_WAIT
 from memshare_broker.time_limit import INTERRUPTED
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Asked, Chat, ChatAround, R, RefusedReply, Reply, UselessReply
+from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, Reply, UselessReply
 from memshare_llm.providers.endpoint import OWN
 from memshare_llm.structured import fits
 
@@ -142,7 +142,7 @@ class ConcurrencyLimited(ChatAround):
         self._patience = patience if RANKS[limit.lane] < LAST else 0.0
         self._ended = threading.Condition()
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         permit = self._wait(asked.kind)
         outcome: Outcome = "other"
         usage: Usage | None = None

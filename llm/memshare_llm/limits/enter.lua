@@ -7,7 +7,7 @@
 local state, calls, waiting, fitted = unpack(KEYS)
 local rank, kind, id = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local seconds, counts_for, most, again = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local FIRST, QUIET, OVERDUE = 5, 4, 600
+local FIRST, FEW, QUIET, OVERDUE = 5, 4, 4, 600
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
@@ -33,7 +33,8 @@ local better = false
 for _, one in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
   better = better or tonumber(string.sub(one, 1, 1)) < rank
 end
-local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit') or 1)))
+-- A server of which nothing is known gets a few at once: the first may take long.
+local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit') or FEW)))
 local free, overdue = total < limit, 0
 if rank == 2 then
   -- What nobody waits for begins where little goes on; and one at a time after it was held back for long.

@@ -39,7 +39,7 @@ elseif pace > 0 then
     ratio = pace / (alone * (1 + 0.4 * math.log(1 + beside)))
     load = load and (1 - SHARE) * load + SHARE * ratio or ratio
   end
-  if beside >= math.floor(limit) then
+  if alone and beside >= math.floor(limit) then
     if (load or 0) > 1.2 then
       limit, cut = math.max(1, limit - math.max(STEP, limit / 25)), now
     elseif (load or 0) <= 1 and ratio <= 1 and outcome == 'fit' and before >= math.floor(limit) then

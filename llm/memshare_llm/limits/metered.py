@@ -11,7 +11,7 @@ from typing import NamedTuple
 from memshare_broker.errors import TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Asked, Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
+from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.prices import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_llm.window import was_cut
@@ -53,7 +53,7 @@ class Metered(ChatAround):
         self._prices = prices
         self._there = tracing.here()
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         try:
             with self._there():
                 said = call()
@@ -86,7 +86,7 @@ class Timed(ChatAround):
         super().__init__(chat)
         self._note = note
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         provider, _, model = self.name.partition(":")
         about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
         with tracing.span(f"chat {model}".strip(), about, client=True):

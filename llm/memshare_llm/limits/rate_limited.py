@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Asked, Chat, ChatAround, NoLogprobs, R, RefusedReply, UselessReply
+from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply
 from memshare_llm.limits.rate_limits import SharedLimit
 
 PATIENCE = 10.0  # seconds for which a call waits in its thread, where it keeps others from running
@@ -33,7 +33,7 @@ class RateLimited(ChatAround):
         self._completion, self._completions = float(FIRST_GUESS), 0
         self._owed = 0  # tokens that were used and not granted yet
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         estimate = asked.estimate(self._completion)
         self._wait(estimate)
         try:

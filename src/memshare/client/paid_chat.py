@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from uuid import uuid4
 
 from memshare_broker.settings import Role, Settings
-from memshare_llm.chat import Asked, Chat, ChatAround, R
+from memshare_llm.chat import Chat, ChatAround, ChatCall, R
 from memshare_llm.limits.metered import Payer
 from memshare_llm.no_model import require_model
 from memshare_llm.worker import open_budget, open_limited, open_metering
@@ -20,7 +20,7 @@ class CappedChat(ChatAround):
         super().__init__(chat)
         self._check = check
 
-    def _call(self, call: Callable[[], R], asked: Asked) -> R:  # noqa: ARG002
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:  # noqa: ARG002
         self._check()
         return call()
 

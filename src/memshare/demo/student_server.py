@@ -81,6 +81,7 @@ IGNORANCE = "I do not know."
 AGREES = {"claims": "Each is a query.", "contradicts": False}
 
 BACKLOG = 2048
+COMPLETIONS = "/chat/completions"
 NO_LISTING = b'{"object": "list", "data": []}'  # such a server takes any name of a model
 MODEL = "openai:student"
 MODEL_SETTINGS = ("MEMSHARE_MODEL", "MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER")
@@ -139,15 +140,17 @@ def completion(expert: SqlExpert, body: Mapping[str, Any]) -> dict[str, Any]:
 def main() -> None:
     expert = SqlExpert(read_questions())
 
-    async def answer(_path: str, body: bytes) -> bytes:
+    async def answer(path: str, body: bytes) -> bytes | None:
+        if not path.endswith(COMPLETIONS):
+            return None
         return json.dumps(completion(expert, json.loads(body))).encode()
 
     serve(answer)
 
 
 Message = MutableMapping[str, Any]
-Reply = Callable[[str, bytes], Awaitable[bytes]]
-"""From the path and the body of a request to the JSON of its reply."""
+Reply = Callable[[str, bytes], Awaitable[bytes | None]]
+"""From the path and the body of a request to the JSON of its reply; None where there is no such path."""
 
 
 def app(reply: Reply) -> Any:
@@ -162,9 +165,12 @@ def app(reply: Reply) -> Any:
             part = await receive()
             body += part.get("body", b"")
             more = part.get("more_body", False)
-        content = NO_LISTING if scope["path"].endswith("/models") else await reply(scope["path"], body)
+        listing = scope["path"].endswith("/models")
+        content = NO_LISTING if listing else await reply(scope["path"], body)
+        status = 404 if content is None else 200
+        content = content or b"{}"
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
     return answer

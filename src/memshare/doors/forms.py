@@ -33,7 +33,9 @@ def example(**fields: JsonValue) -> ConfigDict:
 class Asked(Message):
     """A task, as a prompt or as a conversation that ends with it."""
 
-    prompt: str | None = Field(default=None, min_length=1)
+    prompt: str | None = Field(
+        default=None, min_length=1, description="in words that stand alone; a follow-up comes as `messages`"
+    )
     messages: tuple[Turn, ...] | None = Field(default=None, min_length=1, description="ends with a turn of the user")
 
     @model_validator(mode="after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,6 +12,7 @@ from typing import Annotated
 from fastapi import Query
 
 from memshare.client.contradictions import contradictions
+from memshare.client.rest.calls.dead_letters import DeadLetterReply
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -104,8 +106,12 @@ def _duplicates(look: Look) -> Iterator[Need]:
 
 
 def _letters(look: Look) -> Iterator[Need]:
+    of_one_reason: defaultdict[tuple[str | None, str, str, bool], list[DeadLetterReply]] = defaultdict(list)
     for one in dead_letters(look.backend, look.caller):
-        yield Need(kind="dead letter", key=f"letter {one.id}", since=one.died, pool=one.pool, letter=one)
+        of_one_reason[one.pool, one.task, one.reason, one.retriable].append(one)
+    for first, *alike in of_one_reason.values():
+        key = f"letter {first.id}"
+        yield Need(kind="dead letter", key=key, since=first.died, pool=first.pool, letter=first, alike=tuple(alike))
 
 
 def _rubrics(look: Look) -> Iterator[Need]:

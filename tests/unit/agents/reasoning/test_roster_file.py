@@ -39,7 +39,7 @@ def test_any_agent_can_have_the_engine_with_models_and_limits_of_its_own(tmp_pat
         ('[models]\nresponder = "offline"\n', "models and limits are of an engine"),
         ("[limits]\nsteps = 9\n", "models and limits are of an engine"),
         ('engine = "reasoning"\n[limits]\nsteps = 0\n', "cook.toml:7: limits.steps: Input should be greater than"),
-        ('engine = "reasoning"\n[limits]\nseconds = 900\n', "cook.toml:7: limits.seconds: Input should be less than"),
+        ('engine = "reasoning"\n[limits]\nseconds = 0\n', "cook.toml:7: limits.seconds: Input should be greater than"),
         ('engine = "reasoning"\n[limits]\nhops = 9\n', "cook.toml:7: limits.hops: no such key is known here."),
     ],
 )

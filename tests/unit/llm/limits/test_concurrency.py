@@ -208,10 +208,22 @@ def test_what_was_held_back_for_ten_minutes_has_its_turn_one_at_a_time(redis_cli
     assert one.enter("b", "text") is None
 
 
+def test_the_first_call_that_takes_long_keeps_nobody_waiting(redis_client: redis.Redis) -> None:
+    one = limit(redis_client)
+
+    began = [one.enter(f"call {at}", "text") for at in range(5)]
+
+    assert [bool(permit) for permit in began] == [True, True, True, True, False]
+    assert began[3]
+    one.leave(began[3], "fit", 0.1)  # how long one alone takes is not known yet: the others come first
+    assert not one.enter("next", "text")
+
+
 def test_a_caller_that_was_killed_holds_its_place_for_the_time_of_a_call(
     redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("memshare_llm.limits.concurrency.GRACE", 0.1)
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 1)
     killed = limit(redis_client, timeout=0.1)
     assert killed.enter("killed", "text")
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from memshare_broker.errors import NotYet
 from memshare_broker.rate_limits import RateLimit
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm.chat import Asked, Reply, UselessReply
+from memshare_llm.chat import ChatCall, Reply, UselessReply
 from memshare_llm.limits.rate_limited import FIRST_GUESS, RateLimited
 from memshare_llm.limits.rate_limits import SharedLimit
 from tests.support.scripted_chat import ScriptedChat
@@ -43,7 +43,7 @@ def limited(
 
 
 def test_a_calls_tokens_are_estimated_by_the_length_of_its_prompt_and_a_completion() -> None:
-    assert Asked(ASKED).estimate(12.4) == 112
+    assert ChatCall(ASKED).estimate(12.4) == 112
 
 
 def test_a_call_that_is_not_granted_asks_nobody_and_says_when_it_may_be(redis_client: redis.Redis) -> None:

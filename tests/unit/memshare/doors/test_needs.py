@@ -65,6 +65,16 @@ def test_dead_letters_are_for_who_may_retry_them(here: TestClient, backend: Back
     assert tokened("other", "admin", pools=("poem",)).get("/v1/needs").json()["total"] == 0
 
 
+def test_dead_letters_of_one_reason_are_one_thing_to_decide_on(here: TestClient, backend: Backend) -> None:
+    first, *others = [bury(backend, "logic", f"It went wrong: {at}.") for at in range(4)]
+    elsewhere = bury(backend, "poem", "It went wrong.")
+
+    need, other = here.get("/v1/needs").json()["needs"]
+
+    assert (need["letter"]["id"], [one["id"] for one in need["alike"]]) == (first, others)
+    assert (other["letter"]["id"], other["alike"]) == (elsewhere, [])
+
+
 def test_a_stale_memory_needs_somebody_and_a_hidden_one_does_not(
     here: TestClient, memory: MemoryClient, shelf: dict[str, str]
 ) -> None:

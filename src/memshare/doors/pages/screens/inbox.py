@@ -29,6 +29,8 @@ from memshare_memory.memory import Status
 
 HERE = "/inbox"
 SHOWN = 50
+AT_ONCE = 200
+"""Dead letters of one reason that are shown and decided on at once; the later ones come next."""
 BECAME: dict[str | None, str] = {
     "changed": "has changed",
     "forgotten": "was forgotten",
@@ -90,6 +92,7 @@ def inbox(visit: Visit) -> Screen:
             "kinds": KINDS,
             "titles": TITLES,
             "became": BECAME,
+            "at_once": AT_ONCE,
             "back": _here(visit),
             "pools": _pools(visit),
             "kind": kind,
@@ -188,12 +191,20 @@ def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
 
 @PAGES.action("/inbox/letter")
 def settle_letter(visit: Visit) -> Done:
-    """Put a dead letter back into its queue, or drop it."""
-    if visit.field("decision") == "drop":
-        drop(visit.backend, visit.caller, visit.field("letter"))
-        return Done(_here(visit), "It was dropped. Its journey keeps the reason.")
-    retry(visit.backend, visit.caller, visit.field("letter"))
-    return Done(_here(visit), "It is back in its queue.")
+    """Put dead letters of one reason back into their queue, or drop them."""
+    dropped, letters = visit.field("decision") == "drop", visit.fields.getlist("letter")
+    done = 0
+    for letter in letters:
+        try:
+            (drop if dropped else retry)(visit.backend, visit.caller, letter)
+            done += 1
+        except NotFound:  # somebody else was first
+            if len(letters) == 1:
+                raise
+    many = counted(done, "dead letter")
+    if dropped:
+        return Done(_here(visit), f"Dropped: {many}. What was given up keeps the reason in its journey.")
+    return Done(_here(visit), f"Back in the queue: {many}.")
 
 
 @PAGES.action("/submitters/{pool}")
