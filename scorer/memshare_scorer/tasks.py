@@ -9,6 +9,7 @@ import functools
 import logging
 import random
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -40,29 +41,33 @@ from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files,
 
 log = logging.getLogger(__name__)
 
-KEPT_FREE = 2  # threads of a worker
-SOON, LOOKS = 2.0, 20  # seconds; looks a second of all that wait
+KEPT_FREE = 2  # threads of a worker, or a quarter where it has few
+SOON, LATE, LOOKS = 0.2, 2.0, 20  # seconds; looks a second of all that wait
 
 
 class Places:
     """Places for tasks that ask a model, two fewer than the worker has threads: what a program grades waits for none.
 
-    A task without a place waits beside its queue, longer where more wait, for each look takes some milliseconds.
+    A task without a place waits beside its queue for about as long as a place is taken, and longer where more wait, for
+    each look takes some milliseconds.
     """
 
     def __init__(self, threads: int, waiting: Callable[[], int] = lambda: 0) -> None:
-        self._free = threading.BoundedSemaphore(max(1, threads - KEPT_FREE))
+        self._free = threading.BoundedSemaphore(max(1, threads - min(KEPT_FREE, threads // 4 or 1)))
         self._waiting = waiting
+        self._taken_for = SOON
 
     @contextmanager
     def take(self) -> Iterator[None]:
         """A place for as long as a model is asked; raises `NotYet` where there is none."""
         if not self._free.acquire(blocking=False):
-            seconds = random.uniform(1, 2) * max(SOON, self._waiting() / LOOKS)
+            seconds = random.uniform(1, 2) * max(SOON, min(self._taken_for, LATE), self._waiting() / LOOKS)
             raise NotYet("As many answers are being graded by a model as this worker takes.", seconds, hold="scorer")
+        began = time.monotonic()
         try:
             yield
         finally:
+            self._taken_for = (self._taken_for + time.monotonic() - began) / 2
             self._free.release()
 
 

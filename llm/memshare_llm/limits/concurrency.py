@@ -37,6 +37,7 @@ FEW = 8  # calls at once, which a small server does
 LOOK_AGAIN = 0.25  # seconds, about, until a waiting call looks again where nobody of its process has ended
 COUNTS_FOR = 2.0  # seconds for which a call that looked is known to wait
 MISFITS = 10  # in a row, that open the breaker
+SHORTLY = 1.0  # seconds that what nobody waits for waits in its thread: a fast server is free again by then
 AGAIN = 300.0  # seconds until it lets one call try
 GRACE = 30.0  # seconds after its time limit at which a call is given up that nobody ended
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
@@ -139,7 +140,7 @@ class ConcurrencyLimited(ChatAround):
         super().__init__(chat)
         self._limit = limit
         self._note = note
-        self._patience = patience if RANKS[limit.lane] < LAST else 0.0
+        self._patience = patience if RANKS[limit.lane] < LAST else SHORTLY
         self._ended = threading.Condition()
 
     def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
