@@ -1,9 +1,9 @@
 """All that a model is used for, with a real one: `python -m benchmarks.real --url http://HOST:PORT/v1 --model NAME`.
 
 `memshare up` with default settings has questions to the bundled library answered from an empty pool, which a program
-grades; then come poem, logic and plan, `learn`, `seed`, `rubric draft`, `answer`, `concepts ask`, and the reasoning
-agent on twenty questions. Grades, labels, comparisons and concepts come by themselves. It says by kind of call how many
-there were, what they took, and how many were of no use.
+grades. Some are asked while calls in the background wait, and alone. Then come poem, logic and plan, `learn`, `seed`,
+`rubric draft`, `answer`, `concepts ask`, and the reasoning agent on twenty questions. Grades, labels, comparisons and
+concepts come by themselves. It says by kind of call how many there were, what they took, and how many were of no use.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from memshare.terminal.console import errors
 from memshare_broker.errors import MemshareError
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
 
 TOWN = Path(__file__).parents[2] / "src" / "memshare" / "evaluation" / "town"
 HABITS = """\
@@ -40,8 +41,9 @@ Of the first or the most, give the year or the number, too."""
 EACH = 3  # tasks of each of the agents that a model grades
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LOOK_EVERY = 2.0  # seconds
+BESIDE = 8  # questions that are asked while calls in the background wait, and again when none does
 
-Parts = ("library", "agents", "learn", "seed", "rubric", "questions", "answer", "reasoning")
+Parts = ("library", "beside", "agents", "learn", "seed", "rubric", "questions", "answer", "reasoning")
 
 
 class Deployed(NamedTuple):
@@ -100,6 +102,36 @@ def _library(deployed: Deployed, tasks: int, save: Callable[[Mapping[str, Any]],
         "right, first half": sum(right[:half]) / max(half, 1),
         "right, second half": sum(right[half:]) / max(len(right) - half, 1),
         "seconds an answer, median": median([one.seconds or 0.0 for one in ended] or [0.0]),
+    }
+
+
+def _beside(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    """The same questions while calls of a new pool wait, and alone: the seconds until each is answered."""
+    asked = library_questions(800)[-BESIDE:]
+    given = [
+        NewMemory(pool="other", prompt=one.text, answer=one.sql, new_pool=True) for one in read_questions().of("dev")
+    ]
+    ids = deployed.client.memories.add(given)
+
+    def answered() -> float:
+        seconds = []
+        for one in asked:
+            began = time.monotonic()
+            deployed.client.submit("sql", one.text, submitter="grace", remember=False).get(timeout=STALLED_AFTER)
+            seconds.append(time.monotonic() - began)
+        return median(seconds)
+
+    time.sleep(STALLED_AFTER / 60)  # the calls have begun
+    waiting = answered()
+    left = sum(deployed.client.ledger.open_messages().values())
+    _until_idle(deployed.client)
+    alone = answered()
+    return {
+        "memories of which calls wait": len(ids),
+        "messages that still wait at the end": left,
+        "seconds until an answer, median": waiting,
+        "seconds until an answer alone, median": alone,
+        "ratio": waiting / alone,
     }
 
 
@@ -164,6 +196,7 @@ def _reasoning(deployed: Deployed, _tasks: int, save: Callable[[Mapping[str, Any
 
 PARTS: Mapping[str, Callable[[Deployed, int, Callable[[Mapping[str, Any]], None]], dict[str, Any]]] = {
     "library": _library,
+    "beside": _beside,
     "agents": _agents,
     "learn": _learn,
     "seed": _seed,

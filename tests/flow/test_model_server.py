@@ -53,7 +53,7 @@ def is_structured(body: dict[str, Any]) -> bool:
 def test_while_a_models_server_is_away_tasks_wait_and_say_why_and_none_is_given_up(
     settings: Settings, tmp_path: Path
 ) -> None:
-    with serving() as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_TRIES="2") as running:
+    with serving() as chat, deployed(settings, chat, tmp_path, [QUEUES], known=False, MEMSHARE_TRIES="2") as running:
         port = chat.server_port
         running.client.submit("poem", "before").get(timeout=patient(30))
         chat.end()
@@ -74,7 +74,10 @@ def test_a_model_that_never_fits_is_paid_for_only_until_that_is_known(settings: 
     def script(body: dict[str, Any]) -> Answer:
         return Answer(text="I would say 9 of 10.") if is_structured(body) else Answer()
 
-    with serving(script) as chat, deployed(settings, chat, tmp_path, [QUEUES], MEMSHARE_CONCURRENCY="32") as running:
+    with (
+        serving(script) as chat,
+        deployed(settings, chat, tmp_path, [QUEUES], known=False, MEMSHARE_CONCURRENCY="32") as running,
+    ):
         tasks = [running.client.submit("poem", f"A poem of the number {number}") for number in range(400)]
         for task in tasks:
             task.get(timeout=patient(120))
@@ -102,7 +105,7 @@ def test_what_a_program_grades_waits_for_no_model_though_comparisons_take_for_ev
     more = {"MEMSHARE_AGENTS_DIR": str(settings.agents_dir), "MEMSHARE_MODEL_TIMEOUT": "5", "MEMSHARE_LEARN": "false"}
     with (
         serving(script) as chat,
-        deployed(settings, chat, tmp_path, [queues], MEMSHARE_CONCURRENCY="4", **more) as running,
+        deployed(settings, chat, tmp_path, [queues], known=False, MEMSHARE_CONCURRENCY="4", **more) as running,
     ):
         _bring_in_rivals(running.client, 40)
         wait_for(lambda: sum(map(is_structured, chat.requests)) >= 1, 60, "a comparison to be under way")

@@ -19,6 +19,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.secret import open_signer
+from memshare_llm.limits.concurrency import STATE
 from tests.support import prepared_python
 from tests.support.chat_server import ChatServer
 
@@ -110,9 +111,12 @@ def empty(data: Path) -> None:
 
 @contextmanager
 def deployed(
-    settings: Settings, chat: ChatServer, logs: Path, workers: Sequence[Sequence[str]], **more: str
+    settings: Settings, chat: ChatServer, logs: Path, workers: Sequence[Sequence[str]], known: bool = True, **more: str
 ) -> Iterator[Deployment]:
-    """Run workers while the block does. Their model is the chat server, through the real OpenAI client."""
+    """Run workers while the block does. Their model is the chat server, through the real OpenAI client.
+
+    It is known to do many calls at once, unless the test is about how that is found.
+    """
     environment = prepared_python.environment() | {
         "MEMSHARE_DATA": str(settings.data),
         "MEMSHARE_MODEL": settings.model or "",
@@ -127,6 +131,9 @@ def deployed(
         **more,
     }
     open_signer(settings, make=True)  # as `memshare up` does, for workers that share a Redis by its URL
+    if known:
+        with connect(settings.redis) as redis_client:
+            redis_client.hset(f"{STATE}{chat.url}", "limit", 64)
     client = Client(settings)
     deployment = Deployment(settings, chat, client, logs, environment)
     try:

@@ -90,7 +90,7 @@ def worker_app(*parts: WorkerPart) -> Celery:
         for chatty in CHATTY:
             logging.getLogger(chatty).setLevel(logging.WARNING)
         with _clear_exit():
-            settings = load_settings().model_copy(update={"concurrency": sender.concurrency})  # as it was started
+            settings = _as_started(sender)
             sender.quiet |= settings.log_format == "json"  # the banner is no JSON
             forget(settings.heartbeat)
             if settings.metrics_port is not None:
@@ -117,13 +117,18 @@ def worker_app(*parts: WorkerPart) -> Celery:
     @signals.worker_ready.connect(weak=False)
     def watch(sender: Any, **_: Any) -> None:
         if sender.app is app:
-            settings = load_settings()
+            settings = _as_started(sender.controller)
             serving = _serving(parts, settings, list(app.amqp.queues.consume_from))
             cards = [card for part in serving for card in part.cards(settings)]
             pulses = [] if _forks(type(sender.pool)) else [part.pulse for part in serving]
             WorkerWatch(app, settings, sender, cards, pulses).start()
 
     return app
+
+
+def _as_started(worker: Any) -> Settings:
+    """The settings of this worker, with the tasks that it runs at a time. What is opened once is known by them."""
+    return load_settings().model_copy(update={"concurrency": worker.concurrency})
 
 
 def _require_same_secret(settings: Settings) -> None:
