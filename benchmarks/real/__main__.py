@@ -69,18 +69,21 @@ def main(
     out: Annotated[Path | None, typer.Option(help="File to which each answer is added as it comes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
 ) -> None:
-    """Run the parts one after the other, and print what the calls of each kind took."""
+    """Run the parts one after the other, and print what the calls of each kind took. Ctrl-C ends it early."""
     parts = part or list(Parts)
     figures: dict[str, Any] = {"model": model}
     with _deployed(url, model) as deployed, _saving(out) as save:
-        for name in parts:
-            began = time.monotonic()
-            errors.print(f"{name} …")
-            for key, value in PARTS[name](deployed, tasks, save).items():
-                figures[f"{name}: {key}"] = value
-            figures[f"{name}: seconds"] = round(time.monotonic() - began)
-        errors.print("what nobody waits for …")
-        figures["idle after, s"] = _until_idle(deployed.client)
+        try:
+            for name in parts:
+                began = time.monotonic()
+                errors.print(f"{name} …")
+                found = PARTS[name](deployed, tasks, save) | {"seconds": round(time.monotonic() - began)}
+                errors.print(", ".join(f"{key} {value}" for key, value in found.items()), style="dim")
+                figures |= {f"{name}: {key}": value for key, value in found.items()}
+            errors.print("what nobody waits for …")
+            figures["idle after, s"] = _until_idle(deployed.client)
+        except KeyboardInterrupt:
+            errors.print("Broken off: what there is so far.")
         letters = Counter(letter.reason for letter in deployed.client.dead_letters.all())
         figures["dead letters"] = sum(letters.values())
         figures |= {f"dead letters, {reason}": number for reason, number in letters.items()}
@@ -246,7 +249,9 @@ def _deployed(url: str, model: str) -> Iterator[Deployed]:
         }
         with (folder / "up.log").open("w+") as log:
             command = [MEMSHARE, "up", "--flower-port", "0", "--port", "0", "--json"]
-            process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+            process = subprocess.Popen(
+                command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+            )
             assert process.stdout is not None
             try:
                 if not process.stdout.readline():
@@ -317,22 +322,27 @@ def _metrics(client: Client) -> dict[tuple[str, ...], float]:
 
 
 def by_lane(metrics: Mapping[tuple[str, ...], float]) -> dict[str, dict[str, float]]:
-    """For each kind of call how many there were, their tokens and seconds, and how many were of no use or too slow."""
+    """For each kind of call how many there were, their tokens and seconds, and how many were of no use or too slow.
+
+    Those without a reply, since they gave way or the server was away or refused them, are counted apart.
+    """
     rows: dict[str, dict[str, float]] = {}
-    columns = {"memshare_calls_total": "calls", "memshare_call_tokens_total": "tokens"}
+    counted = {"fit": "calls", "misfit": "misfits", "slow": "timed out", "other": "no reply"}
     for (name, *labels), value in metrics.items():
         of = dict(zip(labels[::2], labels[1::2], strict=True))
         if "lane" not in of:
             continue
         row = rows.setdefault(
-            of["lane"], {"calls": 0, "tokens": 0, "seconds each": 0.0, "misfits": 0, "timed out": 0, "other": 0}
+            of["lane"], {"calls": 0, "tokens": 0, "seconds each": 0.0, "misfits": 0, "timed out": 0, "no reply": 0}
         )
-        if name in columns:
-            row[columns[name]] += round(value)
-        if name == "memshare_calls_total" and of["outcome"] != "fit":
-            row[{"misfit": "misfits", "slow": "timed out"}.get(of["outcome"], "other")] += round(value)
-        if name == "memshare_call_seconds_total":
+        outcome = of.get("outcome", "fit")
+        if name == "memshare_call_tokens_total":
+            row["tokens"] += round(value)
+        elif name == "memshare_call_seconds_total" and outcome != "other":
             row["seconds each"] += value
+        elif name == "memshare_calls_total":
+            for column in {counted[outcome], "calls"} if outcome != "other" else {"no reply"}:
+                row[column] += round(value)
     for row in rows.values():
         row["seconds each"] /= max(row["calls"], 1)
     return rows

@@ -52,7 +52,7 @@ COUNTED = {
         Metric("memshare_model_money_total", "What calls cost, in the currency of the prices.", ("model", "agent")),
         Metric("memshare_model_seconds", "Seconds until a model replied, waits for limits apart.", ("model",), SECONDS),
         Metric("memshare_calls_total", "Calls by what they were for and how they ended.", ("model", "lane", "outcome")),
-        Metric("memshare_call_seconds_total", "Seconds of these calls.", ("model", "lane")),
+        Metric("memshare_call_seconds_total", "Seconds of these calls.", ("model", "lane", "outcome")),
         Metric("memshare_call_tokens_total", "Tokens of these calls, of prompts and completions.", ("model", "lane")),
         Metric("memshare_prompts_cut_total", "Prompts of answers that a server cut.", ("model",)),
         Metric("memshare_score", "Scores, 0 to 100.", ("agent", "kind"), SCORES),

@@ -47,7 +47,7 @@ Outcome = Literal["fit", "misfit", "slow", "other"]
 
 
 class Permit(NamedTuple):
-    """A call that has begun: its id, its kind, and how many calls there were with it.
+    """A call that has begun: its id, its kind, how many calls there were with it, and had begun beside others by then.
 
     One that is `overdue` was held back for so long that it gives way to nobody.
     """
@@ -56,6 +56,7 @@ class Permit(NamedTuple):
     kind: str
     calls: int
     overdue: bool
+    joined: int
 
 
 class ServerLimit:
@@ -83,7 +84,7 @@ class ServerLimit:
                 float(told[0]) + random.uniform(0, GRACE),
                 hold=f"misfits {self.model} {self.lane}",
             )
-        return Permit(call_id, key, int(told[0]), bool(told[1])) if granted else None
+        return Permit(call_id, key, int(told[0]), bool(told[1]), int(told[2])) if granted else None
 
     @property
     def gives_way(self) -> bool:
@@ -102,7 +103,7 @@ class ServerLimit:
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
         """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
-        calls = [RANKS[self.lane], permit.kind, permit.id, outcome, permit.calls, pace, MISFITS, AGAIN]
+        calls = [RANKS[self.lane], permit.kind, permit.id, outcome, permit.calls, permit.joined, pace, MISFITS, AGAIN]
         state, known, _, fitted = self._keys
         self._leave(keys=[state, known, fitted], args=calls)
 

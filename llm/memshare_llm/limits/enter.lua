@@ -2,8 +2,8 @@
 -- KEYS: state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
 -- ARGV: the caller's rank (0 answers, 1 grades, 2 all else), the kind of call, its id, seconds it may take, seconds for
 -- which a waiting caller counts, misfits in a row that open the breaker, seconds until it lets one call try.
--- Returns 1, how many calls there are now, and 1 where it begins only as it was held back for long, else 0; or 0; or -1
--- and the seconds until the breaker lets one try.
+-- Returns 1, how many calls there are now, 1 where it begins only as it was held back for long, else 0, and how many
+-- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try.
 local state, calls, waiting, fitted = unpack(KEYS)
 local rank, kind, id = tonumber(ARGV[1]), ARGV[2], ARGV[3]
 local seconds, counts_for, most, again = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
@@ -55,7 +55,7 @@ if free and (misfits == 0 and has_fitted == '1' or of_kind < together) then
   if misfits >= most then redis.call('HSET', fitted, kind, misfits .. ' ' .. now + again .. ' ' .. has_fitted) end
   redis.call('ZREM', waiting, rank .. id)
   redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id)
-  return {1, total + 1, overdue}
+  return {1, total + 1, overdue, redis.call('HINCRBY', state, 'joined', total > 0 and 1 or 0)}
 end
 if rank < 2 then redis.call('ZADD', waiting, now + counts_for, rank .. id) end
 return {0}

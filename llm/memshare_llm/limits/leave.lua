@@ -1,15 +1,17 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- KEYS: state of the server; its calls; what fitted, by kind.
 -- ARGV: the caller's rank, the kind of call, its id; 'fit', 'misfit', 'slow' or 'other'; how many calls there were when it
--- began; the seconds that it took for a unit of work, 0 where that is not known; misfits in a row that open the breaker;
--- seconds until that lets one call try.
+-- began; how many had begun beside others by then; the seconds that it took for a unit of work, 0 where that is not
+-- known; misfits in a row that open the breaker; seconds until that lets one call try.
 local state, calls, fitted = unpack(KEYS)
 local rank, kind, id, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local before, pace, most, again = tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7]), tonumber(ARGV[8])
+local before, joined, pace = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
+local most, again = tonumber(ARGV[8]), tonumber(ARGV[9])
 local DAY, MOST, SETTLES, SHARE, STEP = 86400, 512, 10, 0.2, 0.25
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
-local beside = math.max(before, redis.call('ZCARD', calls))
+-- Others may have come and gone meanwhile.
+local beside = math.max(before, redis.call('ZCARD', calls), redis.call('HGET', state, 'joined') == joined and 1 or 2)
 redis.call('ZREM', calls, rank .. '\30' .. kind .. '\30' .. id)
 
 -- What nobody waits for, and takes too long even alone, is of no use either.

@@ -62,7 +62,7 @@ class UsageLog:
         self._count(
             [
                 count("memshare_calls_total", **of, outcome=outcome),
-                count("memshare_call_seconds_total", seconds, **of),
+                count("memshare_call_seconds_total", seconds, **of, outcome=outcome),
                 count("memshare_call_tokens_total", usage.prompt_tokens + usage.completion_tokens, **of),
             ]
         )

@@ -219,6 +219,23 @@ def test_the_first_call_that_takes_long_keeps_nobody_waiting(redis_client: redis
     assert not one.enter("next", "text")
 
 
+def test_a_call_that_ends_alone_was_alone_only_if_no_other_began_meanwhile(redis_client: redis.Redis) -> None:
+    one = limit(redis_client)
+    first = one.enter("first", "text")
+    second = one.enter("second", "text")
+    assert first
+    assert second
+
+    one.leave(second, "fit", 0.2)
+    one.leave(first, "fit", 0.4)
+    assert "alone" not in state(redis_client)
+
+    third = one.enter("third", "text")
+    assert third
+    one.leave(third, "fit", 0.1)
+    assert state(redis_client)["alone"] == 0.1
+
+
 def test_a_caller_that_was_killed_holds_its_place_for_the_time_of_a_call(
     redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
