@@ -75,7 +75,7 @@ def fit(window: Window, instructions: str, task: Sequence[Turn], found: Sequence
     for one in found:
         texts = (one.memory.prompt or "", one.memory.answer)
         needs = sum(_tokens(text) + TOKENS_OF_TURN for text in texts)
-        fits = needs <= room and max(map(len, texts)) <= longest
+        fits = needs <= room and max(map(len, texts)) <= longest  # a shorter one may have room that a better one lacks
         (shown if fits else left_out).append(one)
         room -= needs if fits else 0
     if not left_out:

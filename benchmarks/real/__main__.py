@@ -41,6 +41,7 @@ Of the first or the most, give the year or the number, too."""
 EACH = 3  # tasks of each of the agents that a model grades
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LOOK_EVERY = 2.0  # seconds
+WAITING = 12  # memories of a new pool, which are to be named and compared
 BESIDE = 8  # questions that are asked while calls in the background wait, and again when none does
 
 Parts = ("library", "beside", "agents", "learn", "seed", "rubric", "questions", "answer", "reasoning")
@@ -112,7 +113,8 @@ def _beside(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]]
     """The same questions while calls of a new pool wait, and alone: the seconds until each is answered."""
     asked = library_questions(800)[-BESIDE:]
     given = [
-        NewMemory(pool="other", prompt=one.text, answer=one.sql, new_pool=True) for one in read_questions().of("dev")
+        NewMemory(pool="other", prompt=one.text, answer=one.sql, new_pool=True)
+        for one in read_questions().of("dev")[:WAITING]
     ]
     ids = deployed.client.memories.add(given)
 
@@ -327,7 +329,7 @@ def by_lane(metrics: Mapping[tuple[str, ...], float]) -> dict[str, dict[str, flo
     Those without a reply, since they gave way or the server was away or refused them, are counted apart.
     """
     rows: dict[str, dict[str, float]] = {}
-    counted = {"fit": "calls", "misfit": "misfits", "slow": "timed out", "other": "no reply"}
+    counted = {"fit": "calls", "misfit": "misfits", "slow": "timed out"}
     for (name, *labels), value in metrics.items():
         of = dict(zip(labels[::2], labels[1::2], strict=True))
         if "lane" not in of:
@@ -338,10 +340,10 @@ def by_lane(metrics: Mapping[tuple[str, ...], float]) -> dict[str, dict[str, flo
         outcome = of.get("outcome", "fit")
         if name == "memshare_call_tokens_total":
             row["tokens"] += round(value)
-        elif name == "memshare_call_seconds_total" and outcome != "other":
+        elif name == "memshare_call_seconds_total" and outcome in counted:
             row["seconds each"] += value
         elif name == "memshare_calls_total":
-            for column in {counted[outcome], "calls"} if outcome != "other" else {"no reply"}:
+            for column in {counted[outcome], "calls"} if outcome in counted else {"no reply"}:
                 row[column] += round(value)
     for row in rows.values():
         row["seconds each"] /= max(row["calls"], 1)

@@ -111,9 +111,7 @@ class Batches(Generic[T, R]):
             if error.reason not in TOO_MUCH:
                 raise
             half = self._halve(len(tasks))
-            if error.reason == "time-out":
-                raise NotYet(f"So many in one call are too much: from now on {half}.", 1.0, HOLD) from error
-            return self._ask(waited[:half], call)
+            raise NotYet(f"So many in one call are too much: from now on {half}.", 1.0, HOLD) from error
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""

@@ -33,6 +33,10 @@ class Doubts:
         halved = 2 if before >= REMEMBERED else 1
         self._client.hset(self._key, field, f"{before // halved + times} {doubted // halved + doubtful}")
 
+    def forget(self, model: str, what: str) -> None:
+        """Count anew."""
+        self._client.hdel(self._key, _SEPARATOR.join((model, what)))
+
     def found(self, fewest: int, share: float) -> list[Doubt]:
         """What was done at least `fewest` times, and doubtful for at least this share, 0 to 1, of them."""
         every = []

@@ -49,6 +49,7 @@ class LabelCheck:
                     "had followed. It is asked for no labels for a day: MEMSHARE_MODEL_TRAINER names another model."
                 )
                 self._client.set(self._pause, why, ex=DAY)
+                doubts.forget(self._model, _WHAT)  # after the pause it is a new trial
 
 
 def paused_labels(client: redis.Redis) -> list[str]:

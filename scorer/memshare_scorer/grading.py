@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
@@ -52,13 +53,15 @@ class PairToGrade(NamedTuple):
     answer: str
 
 
+ASK_AGAIN_WITHIN = 60.0  # seconds: a model that took longer is not asked for a grade once more
+
+
 class UnsureGrade(MemshareError):
-    """A model gave ranges that say nothing, twice."""
+    """A model gave ranges that say nothing: twice, or so slowly that it was not asked again."""
 
     def __init__(self, model: str, low: float, high: float, points: float) -> None:
         super().__init__(
-            f"{model} gave {low:g} to {high:g} of {points:g} points, also with the bands spelled out: it is unsure, "
-            "and the middle would be chance"
+            f"{model} gave {low:g} to {high:g} of {points:g} points: it is unsure, and the middle would be chance"
         )
 
 
@@ -132,11 +135,14 @@ def _votes(
     schema, points = ranges_schema(criteria), sum(one.points for one in criteria)
 
     def vote(_: int) -> Structured[BaseModel]:
+        began = time.monotonic()
         first = ask(chat, conversation(rubric, criteria, pair), schema)
         is_unsure = _is_unsure(first.value, points)
         noted(is_unsure)
         if not is_unsure:
             return first
+        if time.monotonic() - began > ASK_AGAIN_WITHIN:
+            raise UnsureGrade(first.model, *_sums(first.value), points)
         again = ask(chat, conversation(rubric, criteria, pair, banded=True), schema)
         if _is_unsure(again.value, points):
             raise UnsureGrade(again.model, *_sums(again.value), points)

@@ -22,8 +22,8 @@ from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
 from memshare_broker.settings import SERVER_WAIT
 from memshare_broker.time_limit import INTERRUPTED
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, Reply, UselessReply
-from memshare_llm.providers.endpoint import OWN
+from memshare_llm.chat import CHARACTERS_PER_TOKEN, Chat, ChatAround, ChatCall, R, RefusedReply, Reply, UselessReply
+from memshare_llm.providers.endpoint import is_private
 from memshare_llm.structured import fits
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ GRACE = 30.0  # seconds after its time limit at which a call is given up that no
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
 _SEPARATOR = "\x1f"
 
-Outcome = Literal["fit", "misfit", "slow", "other"]
+Outcome = Literal["fit", "misfit", "slow", "refused", "other"]
 
 
 class Permit(NamedTuple):
@@ -88,8 +88,8 @@ class ServerLimit:
 
     @property
     def gives_way(self) -> bool:
-        """Whether a call of this lane ends where somebody waits: at a provider what was begun is paid for."""
-        return RANKS[self.lane] == LAST and self.server not in OWN.values()
+        """Whether a call of this lane ends where somebody waits: of a server of others what was begun is paid for."""
+        return RANKS[self.lane] == LAST and is_private(self.server)
 
     def is_wanted(self) -> bool:
         """Whether somebody waits for this server, or for a reply of it, and it can do few calls at once."""
@@ -148,6 +148,7 @@ class ConcurrencyLimited(ChatAround):
         permit = self._wait(asked.kind)
         outcome: Outcome = "other"
         usage: Usage | None = None
+        text = ""
         began = time.monotonic()
         gave_way = False
 
@@ -160,7 +161,7 @@ class ConcurrencyLimited(ChatAround):
         token = INTERRUPTED.set(is_interrupted if may_give_way else None)
         try:
             said = call()
-            usage = said.usage
+            usage, text = said.usage, said.text if isinstance(said, Reply) else ""
             outcome = "fit" if not isinstance(said, Reply) or fits(said, asked.schema) else "misfit"
             return said
         except (UselessReply, RefusedReply) as error:
@@ -171,12 +172,12 @@ class ConcurrencyLimited(ChatAround):
             if gave_way:
                 words = f"It gave way to what somebody waits for, as the server of {self.name} does few calls at once."
                 raise NotYet(words, random.uniform(5, 15), hold=f"server {self.name}") from error
-            outcome = "slow" if error.reason in ("time-out", "rate limit") else "other"
+            outcome = "slow" if error.reason == "time-out" else "refused" if error.reason == "rate limit" else "other"
             raise
         finally:
             INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
-            self._leave(permit, outcome, _pace(seconds, usage))
+            self._leave(permit, outcome, _pace(seconds, usage, asked, text))
             self._note(self._limit.lane, outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:
@@ -198,8 +199,13 @@ class ConcurrencyLimited(ChatAround):
             self._ended.notify()
 
 
-def _pace(seconds: float, usage: Usage | None) -> float:
-    """Seconds for a token that is written, or for as many as are read meanwhile; 0 where nothing was counted."""
-    if usage is None or not usage.prompt_tokens + usage.completion_tokens:
+def _pace(seconds: float, usage: Usage | None, asked: ChatCall, text: str) -> float:
+    """Seconds for a token that is written, or for as many as are read meanwhile; 0 where nothing was said.
+
+    Where the server counts no tokens, they are by the length of what was said.
+    """
+    if usage is None:
         return 0.0
+    if not usage.prompt_tokens + usage.completion_tokens:
+        usage = Usage(prompt_tokens=asked.estimate(), completion_tokens=len(text) // CHARACTERS_PER_TOKEN)
     return seconds / (1 + usage.completion_tokens + (usage.prompt_tokens - usage.cached_tokens) / READ_AS_FAST)

@@ -38,15 +38,11 @@ local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit')
 local free, overdue = total < limit, 0
 if rank == 2 then
   -- What nobody waits for begins where little goes on; and one at a time after it was held back for long.
-  local held = tonumber(redis.call('HGET', state, 'held') or now)
+  redis.call('HSETNX', state, 'held', now)
+  local held = tonumber(redis.call('HGET', state, 'held'))
   local quiet = total < math.max(1, math.floor(limit / QUIET)) and not better
-  if not quiet and free and in_background == 0 and now - held >= OVERDUE then overdue = 1 end
+  if free and in_background == 0 and now - held >= OVERDUE then overdue = 1 end
   free = quiet or overdue == 1
-  if free then
-    redis.call('HDEL', state, 'held')
-  elseif in_background == 0 then
-    redis.call('HSETNX', state, 'held', now)
-  end
 else
   free = free and not better
 end
@@ -57,5 +53,5 @@ if free and (misfits == 0 and has_fitted == '1' or of_kind < together) then
   redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id)
   return {1, total + 1, overdue, redis.call('HINCRBY', state, 'joined', total > 0 and 1 or 0)}
 end
-if rank < 2 then redis.call('ZADD', waiting, now + counts_for, rank .. id) end
+if rank < 2 and not free then redis.call('ZADD', waiting, now + counts_for, rank .. id) end
 return {0}

@@ -1,8 +1,8 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- KEYS: state of the server; its calls; what fitted, by kind.
--- ARGV: the caller's rank, the kind of call, its id; 'fit', 'misfit', 'slow' or 'other'; how many calls there were when it
--- began; how many had begun beside others by then; the seconds that it took for a unit of work, 0 where that is not
--- known; misfits in a row that open the breaker; seconds until that lets one call try.
+-- ARGV: the caller's rank, the kind of call, its id; 'fit', 'misfit', 'slow', 'refused' or 'other'; how many calls there
+-- were when it began; how many had begun beside others by then; the seconds that it took for a unit of work, 0 where
+-- that is not known; misfits in a row that open the breaker; seconds until that lets one call try.
 local state, calls, fitted = unpack(KEYS)
 local rank, kind, id, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local before, joined, pace = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
@@ -24,13 +24,15 @@ elseif outcome == 'misfit' or (outcome == 'slow' and rank == '2' and beside == 1
   redis.call('HSET', fitted, kind, misfits .. ' ' .. (misfits >= most and now + again or 0) .. ' ' .. has_fitted)
 end
 redis.call('EXPIRE', fitted, 7 * DAY)
+-- One that gave way has not had its turn.
+if rank == '2' and outcome ~= 'other' then redis.call('HDEL', state, 'held') end
 
 -- Additive up, as long as calls take little longer than alone; down a step where they do not, and halved by time-outs
 -- and refusals. How much longer is well grows with how many are served at once: 1.6 times for 4, 2.7 times for 64.
 local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut')
 local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3]), tonumber(read[4])
 local ratio = 0
-if outcome == 'slow' then
+if outcome == 'slow' or outcome == 'refused' then
   if rank ~= '2' and beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
 elseif pace > 0 then
   if beside == 1 then

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import os
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import hide
 
 OWN = {"openai": "https://api.openai.com/v1", "mistral": "https://api.mistral.ai"}
 """The address of each provider's own API."""
+
+
+def is_private(address: str) -> bool:
+    """Whether a server is on this machine or in this network, by its address: nobody bills its calls."""
+    host = urlsplit(address).hostname or ""
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host or host.endswith((".local", ".internal", ".svc", ".lan", ".home.arpa"))
 
 
 def find_endpoint(provider: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from memshare_llm.window import LLAMA_CPP, OLLAMA, VLLM, Window
 
 ASK_WITHIN = 5.0  # seconds for each question
 LARGEST = 100_000_000  # tokens
+UNSAID = 4_096  # tokens: what Ollama gives a model on a machine without a large GPU, unless it is told otherwise
 _LISTED = {"max_model_len": VLLM, "context_length": "", "context_window": "", "max_context_length": ""}
 """The names that it has in lists of models, and the setting of the server that lists it so."""
 
@@ -51,7 +52,7 @@ def _of_llama_cpp(ask: Ask) -> Window | None:
 
 
 def _of_ollama(ask: Ask, model: str) -> Window | None:
-    """Of the model as it is loaded, else as its file has it run, else as it was made."""
+    """Of the model as it is loaded, else as its file has it run, else as Ollama loads those that say nothing."""
     loaded = [
         _size(one.get("context_length"))
         for one in _list(ask("/api/ps").get("models"))
@@ -60,7 +61,8 @@ def _of_ollama(ask: Ask, model: str) -> Window | None:
     shown = ask("/api/show", {"model": model})
     told = re.search(r"^num_ctx\s+(\d{1,9})\s*$", str(shown.get("parameters") or ""), re.MULTILINE)
     made_for = [_size(one) for name, one in _dict(shown.get("model_info")).items() if name.endswith(".context_length")]
-    size = next(filter(None, [*loaded, int(told[1]) if told else None, *made_for]), None)
+    unsaid = [min(size, UNSAID) for size in made_for if size]
+    size = next(filter(None, [*loaded, int(told[1]) if told else None, *unsaid]), None)
     return Window(size, OLLAMA) if size else None
 
 

@@ -50,7 +50,7 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
             return TryAgain(f"{model} could not be reached: {str(cause)[:MAX_WORDS]}", reason="model away")
         if isinstance(cause, httpx2.TimeoutException):
-            return TryAgain(f"{model} did not reply in time.", reason="time-out")
+            return TryAgain(f"{model} did not reply in time; MEMSHARE_MODEL_TIMEOUT gives it more.", reason="time-out")
         if isinstance(cause, httpx2.DecodingError):
             return TryAgain(f"{model} sent a reply that is not packed as it says: {cause}", reason="invalid reply")
         words = f"{model} hung up: {str(cause or error)[:MAX_WORDS]}"

@@ -208,6 +208,56 @@ def test_what_was_held_back_for_ten_minutes_has_its_turn_one_at_a_time(redis_cli
     assert one.enter("b", "text") is None
 
 
+def test_what_gave_way_has_not_had_its_turn(redis_client: redis.Redis) -> None:
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 2)
+    one = limit(redis_client, "labels")
+
+    for outcome, is_held in (("other", True), ("fit", False)):
+        permit = one.enter("a", "text")
+        assert permit
+        one.leave(permit, outcome, 0.1)  # type: ignore[arg-type]
+        assert ("held" in state(redis_client)) == is_held
+
+
+def test_what_gave_way_for_ten_minutes_gives_way_no_more(redis_client: redis.Redis) -> None:
+    redis_client.hset(f"memshare:server:{SERVER}", mapping={"limit": 2, "held": time.time() - 601})
+
+    permit = limit(redis_client, "labels").enter("a", "text")
+
+    assert permit
+    assert permit.overdue
+
+
+def test_what_the_breaker_alone_holds_back_keeps_no_other_from_a_free_place(redis_client: redis.Redis) -> None:
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 8)
+    redis_client.hset("memshare:misfits", "openai:small\x1fanswers\x1ftext", "9 0 1")
+    answers = limit(redis_client)
+    assert answers.enter("a", "text")
+    assert answers.enter("b", "text") is None
+
+    assert limit(redis_client, "grades").enter("c", "text")
+
+
+def test_a_refusal_of_too_many_requests_is_no_misfit(redis_client: redis.Redis) -> None:
+    one = limit(redis_client, "labels")
+    for at in range(12):
+        permit = one.enter(f"call {at}", "text")
+        assert permit
+        one.leave(permit, "refused", 0)
+
+    assert one.enter("next", "text")
+
+
+def test_the_limit_rises_at_a_server_that_counts_no_tokens(redis_client: redis.Redis) -> None:
+    uncounted = Reply(text="Blue.", model="openai:small", usage=Usage())
+    chat = ConcurrencyLimited(Served(lambda _: uncounted), limit(redis_client))
+
+    for _ in range(5):
+        chat.reply(ASKED)
+
+    assert state(redis_client)["limit"] > 1
+
+
 def test_the_first_call_that_takes_long_keeps_nobody_waiting(redis_client: redis.Redis) -> None:
     one = limit(redis_client)
 

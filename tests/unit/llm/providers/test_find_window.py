@@ -26,7 +26,7 @@ def listed(**fields: object) -> bytes:
         (listed(meta={"n_ctx_train": 32_768}), {"/props": LLAMA}, Window(4_096, LLAMA_CPP)),
         (listed(owned_by="library"), {"/api/ps": LOADED, "/api/show": SHOWN}, Window(8_192, OLLAMA)),
         (listed(owned_by="library"), {"/api/ps": {"models": []}, "/api/show": SHOWN}, Window(6_144, OLLAMA)),
-        (listed(), {"/api/show": SHOWN | {"parameters": None}}, Window(32_768, OLLAMA)),
+        (listed(), {"/api/show": SHOWN | {"parameters": None}}, Window(4_096, OLLAMA)),
         (None, {"/props": LLAMA}, Window(4_096, LLAMA_CPP)),
         (listed(), {}, None),
         (None, {}, None),

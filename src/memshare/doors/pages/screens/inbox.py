@@ -192,17 +192,22 @@ def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
 @PAGES.action("/inbox/letter")
 def settle_letter(visit: Visit) -> Done:
     """Put dead letters of one reason back into their queue, or drop them."""
-    dropped, letters = visit.field("decision") == "drop", visit.fields.getlist("letter")
+    decision, letters = visit.field("decision"), visit.fields.getlist("letter")
+    if decision not in ("drop", "retry") or not letters:
+        raise BadInput("Nothing was decided: press a button of the card.")
     done = 0
     for letter in letters:
         try:
-            (drop if dropped else retry)(visit.backend, visit.caller, letter)
-            done += 1
+            if decision == "drop":
+                drop(visit.backend, visit.caller, letter)
+                done += 1
+            else:
+                done += retry(visit.backend, visit.caller, letter).retried
         except NotFound:  # somebody else was first
             if len(letters) == 1:
                 raise
     many = counted(done, "dead letter")
-    if dropped:
+    if decision == "drop":
         return Done(_here(visit), f"Dropped: {many}. What was given up keeps the reason in its journey.")
     return Done(_here(visit), f"Back in the queue: {many}.")
 
