@@ -110,13 +110,12 @@ def _library(deployed: Deployed, tasks: int, save: Callable[[Mapping[str, Any]],
 
 
 def _beside(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
-    """The same questions while calls of a new pool wait, and alone: the seconds until each is answered."""
+    """The same questions alone, and while calls of a new pool wait: the seconds until each is answered."""
     asked = library_questions(800)[-BESIDE:]
     given = [
         NewMemory(pool="other", prompt=one.text, answer=one.sql, new_pool=True)
         for one in read_questions().of("dev")[:WAITING]
     ]
-    ids = deployed.client.memories.add(given)
 
     def answered() -> float:
         seconds = []
@@ -126,16 +125,15 @@ def _beside(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]]
             seconds.append(time.monotonic() - began)
         return median(seconds)
 
-    time.sleep(STALLED_AFTER / 60)  # the calls have begun
-    waiting = answered()
-    left = sum(deployed.client.ledger.open_messages().values())
     _until_idle(deployed.client)
     alone = answered()
+    deployed.client.memories.add(given)
+    time.sleep(STALLED_AFTER / 60)  # until their calls have begun
+    waiting = answered()
     return {
-        "memories of which calls wait": len(ids),
-        "messages that still wait at the end": left,
-        "seconds until an answer, median": waiting,
+        "messages that still wait at the end": sum(deployed.client.ledger.open_messages().values()),
         "seconds until an answer alone, median": alone,
+        "seconds until an answer while they wait, median": waiting,
         "ratio": waiting / alone,
     }
 
