@@ -10,6 +10,7 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import Embedding, derived_id
+from memshare_llm.doubts import Doubts
 from memshare_trainer.label_check import FEWEST, LabelCheck, paused_labels
 
 MODEL = "openai:small"
@@ -45,6 +46,7 @@ def test_a_model_that_calls_misleading_what_helped_is_asked_for_no_labels_for_a_
     assert paused_labels(redis_client) == ([why] if why else [])
     if why:
         assert f"{MODEL} labelled 8 of 20" in why
+        assert Doubts(redis_client, "labels").found(0, 0.0) == []  # after the pause it is a new trial
         assert 86_000 < redis_client.ttl(f"memshare:labels_paused:{MODEL}") <= 86_400
     assert LabelCheck(redis_client, "openai:large").paused() is None
 
