@@ -44,9 +44,6 @@ LOOK_EVERY = 2.0  # seconds
 WAITING = 12  # memories of a new pool, which are to be named and compared
 BESIDE = 8  # questions that are asked while calls in the background wait, and again when none does
 
-Parts = ("library", "beside", "agents", "learn", "seed", "rubric", "questions", "answer", "reasoning")
-
-
 class Deployed(NamedTuple):
     """A deployment that runs, and what its commands need."""
 
@@ -66,12 +63,12 @@ def main(
     url: Annotated[str, typer.Option(help="Address of an OpenAI-compatible server, which ends with /v1.")],
     model: Annotated[str, typer.Option(help="The model's name there.")],
     tasks: Annotated[int, typer.Option(min=1, max=800, help="Questions to the library.")] = 150,
-    part: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(Parts)}. [default: all]")] = None,
+    part: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(PARTS)}. [default: all]")] = None,
     out: Annotated[Path | None, typer.Option(help="File to which each answer is added as it comes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
 ) -> None:
     """Run the parts one after the other, and print what the calls of each kind took. Ctrl-C ends it early."""
-    parts = part or list(Parts)
+    parts = part or list(PARTS)
     figures: dict[str, Any] = {"model": model}
     with _deployed(url, model) as deployed, _saving(out) as save:
         try:
@@ -175,6 +172,7 @@ def _rubric(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]]
 
 
 def _questions(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
+    _until_idle(deployed.client)  # its memories have concepts by now
     code, said = deployed.command("concepts", "ask", "--pool", "library", "--topic", "books", "--count", "3")
     return {"exit status": code} | ({"said": said[-300:]} if code else {})
 

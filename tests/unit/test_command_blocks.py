@@ -61,7 +61,7 @@ def check(words: list[str], *, whole: bool) -> None:
         case ["make", *rest]:
             targets = {one for one in rest if "=" not in one}
             assert targets <= set(re.findall(r"^([a-z-]+):", MAKEFILE, re.M))
-            assert {one.partition("=")[0] for one in rest} - targets <= set(re.findall(r"\b([A-Z]+)\b", MAKEFILE))
+            assert {one.partition("=")[0] for one in rest} - targets <= set(re.findall(r"\b([A-Z_]+)\b", MAKEFILE))
         case ["celery", "-A", module, "flower", *rest]:
             assert find_spec(module)
             assert all(one.lstrip("-").partition("=")[0] in options_of_flower for one in rest)
