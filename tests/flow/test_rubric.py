@@ -21,15 +21,18 @@ PROPOSALS = [{"Taste": 60, "Plain steps": 40}, {"Taste": 50, "Right amounts": 50
 
 
 def model(body: dict[str, Any]) -> Answer:
-    """Proposes two rubrics in turn, merges them into three criteria, and gives every pair 90 % of the points."""
+    """Proposes two rubrics in turn, chooses and words three criteria, and gives every pair 90 % of the points."""
     if "response_format" not in body:
         return Answer(text="Boil two eggs.")
     asked = json.loads(body["messages"][-1]["content"])
-    if "drafts" in asked:
-        merged = {"Taste": 40, "Plain steps": 20, "Right amounts": 20}  # of 80: made to sum to 100
+    if "criterion" in asked:
         bands = {"full": "Delicious.", "most": "Good.", "part": "Edible.", "none": "Burnt."}
+        return Answer(text=json.dumps({"description": f"How good: {asked['criterion']}.", "bands": bands}))
+    if "drafts" in asked:
+        merged = {"taste": 40, "Plain steps": 20, "Right amounts": 20}  # of 80: made to sum to 100
         taken = [
-            {"taken_from": [2, 1], "why": "[b]Both[/] have it.", **one, "bands": bands} for one in criteria(merged)
+            {"taken_from": [2, 1], "why": "[b]Both[/] have it.", "name": name, "points": points}
+            for name, points in merged.items()
         ]
         judged = [{"draft": 1, "keeps": "It tastes.", "lacks": "It is vague."}]
         return Answer(text=json.dumps({"judgements": judged, "criteria": taken}))
@@ -86,7 +89,7 @@ def test_a_drafted_rubric_grades_nothing_until_a_person_has_reviewed_and_approve
         assert drafted["approved"] is False
         points = {one["name"]: one["points"] for one in drafted["criteria"]}
         assert points == {"taste": 50, "plain_steps": 25, "right_amounts": 25}
-        assert len(chat.requests) == 3
+        assert len(chat.requests) == 2 + 1 + 3
         given = json.loads(chat.requests[-1]["messages"][-1]["content"])["drafts"]
         assert [[one["name"] for one in each["criteria"]] for each in given] == [
             ["taste", "plain_steps"],
@@ -105,7 +108,7 @@ def test_a_drafted_rubric_grades_nothing_until_a_person_has_reviewed_and_approve
 
             # 3. A person reviews it, changes a criterion, and approves what they have read.
             text = file.read_text(encoding="utf-8")
-            file.write_text(text.replace("How good: Taste.", "Salt and heat are right."), encoding="utf-8")
+            file.write_text(text.replace("How good: taste.", "Salt and heat are right."), encoding="utf-8")
             seen = memshare(chat, settings, "rubric", "approve", str(file), "--by", "Eve", "--yes")
             for said in ("Draft 2", "Lacking: It is vague.", "1, 2", "[b]Both[/] have it.", "30–49: Good.", "edited"):
                 assert said in " ".join(seen.split())

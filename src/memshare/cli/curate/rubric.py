@@ -68,8 +68,8 @@ def draft(
     settings = load_settings()
     require_model(settings, "scorer", "`memshare rubric draft`")
     chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
-    with progress_bar("Drafting, then merging", sets + 1, shown=not as_json) as bar:
-        drafted, came_about = drafting.draft(chat, domain, sets, lambda: bar(advance=1))
+    with progress_bar("Drafting, choosing, wording", sets + 1, shown=not as_json) as bar:
+        drafted, came_about = drafting.draft(chat, domain, sets, lambda done, calls: bar(completed=done, total=calls))
     rubric_file.write_drafting(came_about, out)
     rubric_file.write(drafted, out)
     rubric = read_rubric(out)
