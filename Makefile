@@ -60,7 +60,7 @@ DATA ?= ../shared/data
 PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
 
 # Every module with an option --json, but for those that need a Qdrant server, a model, or texts of others.
-APART := cluster scale credibility knowledge real
+APART := cluster scale credibility knowledge real stream
 WITH_JSON = $(shell grep -l Option..--json benchmarks/*.py benchmarks/*/__main__.py)
 BENCHMARKS = $(filter-out $(APART),$(notdir $(basename $(patsubst %/__main__.py,%,$(WITH_JSON)))))
 

@@ -9,7 +9,6 @@ concepts come by themselves. It says by kind of call how many there were, what t
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import tempfile
 import time
@@ -23,26 +22,25 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from benchmarks.report import print_figures
+from benchmarks.stream.tasks import database_agent
 from benchmarks.support.deployment import MEMSHARE
+from benchmarks.support.up import running_up
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.demo.play import read
-from memshare.demo.text_to_sql import LIBRARY, SqlQuestion, read_questions
+from memshare.demo.text_to_sql import SqlQuestion, read_questions
 from memshare.terminal.console import errors
 from memshare_broker.errors import MemshareError
 from memshare_broker.observe.metrics import METRICS, read_field
-from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 
 TOWN = Path(__file__).parents[2] / "src" / "memshare" / "evaluation" / "town"
-HABITS = """\
-Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. \
-Of the first or the most, give the year or the number, too."""
 EACH = 3  # tasks of each of the agents that a model grades
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LOOK_EVERY = 2.0  # seconds
 WAITING = 12  # memories of a new pool, which are to be named and compared
 BESIDE = 8  # questions that are asked while calls in the background wait, and again when none does
+
 
 class Deployed(NamedTuple):
     """A deployment that runs, and what its commands need."""
@@ -217,50 +215,15 @@ def library_questions(count: int) -> list[SqlQuestion]:
     return every[:count]
 
 
-def library_agent(folder: Path) -> None:
-    """Write the agent of the library with the schema in its instructions, its rubric, and what that needs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    script = (LIBRARY / "library.sql").read_text("utf-8")
-    tables = "\n".join(part.strip() + ";" for part in script.split(";") if "CREATE TABLE" in part)
-    agent = (LIBRARY / "sql.toml").read_text("utf-8")
-    told = agent.replace('from their queries."""', f'from their queries.\n{HABITS}\n\n{tables}"""')
-    assert told != agent
-    (folder / "sql.toml").write_text(told, "utf-8")
-    (folder / "sql.rubric.toml").write_text((LIBRARY / "sql.rubric.toml").read_text("utf-8"), "utf-8")
-    (folder / "library.sql").write_text(script, "utf-8")
-    lines = [json.dumps({"prompt": one.text, "answer": one.sql}) for one in read_questions().every]
-    (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
-
-
 @contextmanager
 def _deployed(url: str, model: str) -> Iterator[Deployed]:
     with tempfile.TemporaryDirectory(prefix="memshare-real-") as temporary:
         folder = Path(temporary)
-        library_agent(folder / "agents")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMSHARE_")} | {
-            "MEMSHARE_DATA": str(folder / "data"),
-            "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
-            "MEMSHARE_DOCUMENTS": str(TOWN / "documents"),
-            "MEMSHARE_MODEL": f"openai:{model}",
-            "OPENAI_BASE_URL": url,
-            "OPENAI_API_KEY": os.environ.get("OPENAI_API_KEY", "none"),
-        }
-        with (folder / "up.log").open("w+") as log:
-            command = [MEMSHARE, "up", "--flower-port", "0", "--port", "0", "--json"]
-            process = subprocess.Popen(
-                command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
-            )
-            assert process.stdout is not None
-            try:
-                if not process.stdout.readline():
-                    raise SystemExit(f"memshare up did not start: {(folder / 'up.log').read_text()[-2000:]}")
-                settings = Settings(data=folder / "data", agents_dir=folder / "agents", model=f"openai:{model}")
-                with Client(settings) as client:
-                    yield Deployed(client, environment, folder)
-            finally:
-                process.terminate()
-                process.wait(180)
-                process.stdout.close()
+        database_agent(read_questions(), folder / "agents")
+        documents = str(TOWN / "documents")
+        up = running_up(folder, folder / "agents", f"openai:{model}", url, MEMSHARE_DOCUMENTS=documents)
+        with up as (client, environment):
+            yield Deployed(client, environment, folder)
 
 
 @contextmanager

@@ -1,0 +1,175 @@
+"""Is memshare worth anything to a language model? `python -m benchmarks.stream --model NAME=http://HOST:PORT/v1`.
+
+The protocol of StreamBench (arXiv 2406.08747): a stream of tasks from an empty pool, each right or wrong by a program,
+and then unseen ones. The rivals answer the same tasks in the same order: `alone`; `fixed`, the same three examples of
+people; `own`, its three nearest right answers by the encoder; `masked`, the same without names and numbers; `shared`,
+those of all models. `memshare` is `memshare up` with default settings. What was answered is saved, and not asked again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from benchmarks.report import print_figures
+from benchmarks.stream import figures as measured
+from benchmarks.stream.arms import Answered, Bare
+from benchmarks.stream.relay import Relay, relaying
+from benchmarks.stream.shared_pool import SharedPool
+from benchmarks.stream.tasks import FAMILIES, TaskSet, database_tasks, gym_tasks
+from memshare.demo.text_to_sql import Questions, read_questions
+from memshare.terminal.console import errors
+from memshare_llm.models import open_chat
+from memshare_memory.encoders.open_encoder import open_encoder
+
+BARE = ("alone", "fixed", "own", "masked", "shared")
+ARMS = (*BARE, "memshare")
+TIMEOUT = 120.0  # seconds of one call, as by default
+TOKENS = 400  # of a prompt with three examples, some
+
+
+def main(
+    model: Annotated[list[str], typer.Option(help="NAME=http://HOST:PORT/v1; several share the stream and the pool.")],
+    set_: Annotated[str, typer.Option("--set", help="library, or gym: families of reasoning-gym.")] = "library",
+    data: Annotated[
+        Path | None, typer.Option(exists=True, dir_okay=False, help="Questions in the format of text2sql-data.")
+    ] = None,
+    database: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Their database, as SQL.")] = None,
+    family: Annotated[list[str] | None, typer.Option(help="Of reasoning-gym. [default: twelve]")] = None,
+    arm: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(ARMS)}. [default: all]")] = None,
+    tasks: Annotated[int, typer.Option(min=1, help="Tasks of the stream.")] = 300,
+    unseen: Annotated[int, typer.Option(min=0, help="Tasks after it, of which nothing is learnt.")] = 60,
+    order: Annotated[list[int] | None, typer.Option(help="Numbers of orders. [default: 1 2 3]")] = None,
+    at_once: Annotated[int, typer.Option(min=1, help="Tasks that are answered at once.")] = 4,
+    folder: Annotated[Path | None, typer.Option(help="Where answers and pools are kept, to go on with them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
+) -> None:
+    """Run the arms one after the other in each order, and print what was right. Ctrl-C ends it early."""
+    if (data is None) != (database is None):
+        raise typer.BadParameter("--data and --database go together.")
+    servers = dict(_named(one) for one in model)
+    arms = [one for one in (arm or ARMS) if arm or one != "shared" or len(servers) > 1]
+    if unknown := sorted(set(arms) - set(ARMS)):
+        raise typer.BadParameter(f"No arm is called {unknown[0]!r}. There are: {', '.join(ARMS)}.")
+    if set_ not in ("library", "gym"):
+        raise typer.BadParameter(f"No set is called {set_!r}. There are: library, gym.")
+    orders = order or [1, 2, 3]
+    questions = (
+        Questions(data.stem, read_questions(data).every, database.read_text("utf-8")) if data and database else None
+    )
+    make: Callable[[Path, int], TaskSet] = (
+        (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
+        if set_ == "gym"
+        else (lambda at, number: database_tasks(at, tasks, unseen, number, questions))
+    )
+    answers = len(arms) * len(orders) * (tasks + unseen)
+    errors.print(
+        f"{answers:,} answers, some {answers * TOKENS:,} tokens; memshare asks for labels and concepts, too. "
+        f"At three seconds each {answers * 3 / 3600:.1f} hours."
+    )
+    os.environ["OPENAI_API_KEY"] = os.environ.get("OPENAI_API_KEY", "none")
+    with tempfile.TemporaryDirectory(prefix="memshare-stream-") as temporary, relaying(servers) as relay:
+        os.environ["OPENAI_BASE_URL"] = relay.url
+        kept = (folder or Path(temporary)).absolute()
+        found: dict[str, dict[int, list[Answered]]] = {}
+        spent: dict[str, dict[str, int]] = {}
+        sets: dict[int, TaskSet] = {}
+        try:
+            for number in orders:
+                for name in arms:
+                    at = kept / f"{name}-{number}"
+                    sets[number] = make(at / "agents", number)
+                    found.setdefault(name, {})[number] = answered = _read(at / "answers.jsonl")
+                    _run(name, at, sets[number], list(servers), relay, answered, at_once)
+                    _count(spent.setdefault(name, {}), at / "answers.jsonl")
+        except KeyboardInterrupt:
+            errors.print("Broken off: what there is so far.")
+        figures = {"set": data.stem if data else set_, "models": ", ".join(servers), "orders": len(orders)}
+        print_figures("StreamBench's protocol", figures | _figures(found, spent, sets), as_json=as_json)
+
+
+def _run(
+    name: str, at: Path, tasks: TaskSet, models: Sequence[str], relay: Relay, answered: list[Answered], at_once: int
+) -> None:
+    """Answer what is left of an arm in one order; each answer is saved with what the arm has taken since the last."""
+    total, began = len(tasks.stream) + len(tasks.unseen), time.monotonic()
+    relay.spent.clear()
+
+    def save(one: Answered) -> None:
+        answered.append(one)
+        with (at / "answers.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(one._asdict() | {"spent": dict(relay.spent)}) + "\n")
+        relay.spent.clear()
+        if len(answered) % 20 == 0:
+            right, taken = sum(each.right for each in answered), time.monotonic() - began
+            errors.print(f"{at.name}: {len(answered)} of {total}, {right} right, {taken:.0f} s", style="dim")
+
+    if len(answered) == total:
+        return
+    arm: Bare | SharedPool
+    if name == "memshare":
+        arm = SharedPool(models, relay, tasks, at)
+    else:
+        chats = [open_chat(f"openai:{one}", timeout=TIMEOUT, connections=at_once) for one in models]
+        encoder = open_encoder(None, timeout=TIMEOUT, exports=Path(tempfile.gettempdir()) / "memshare-exports")
+        arm = Bare(name, chats, encoder, tasks, at / "agents")
+    arm.run(list(answered), at_once, save)
+
+
+def _figures(
+    found: dict[str, dict[int, list[Answered]]], spent: dict[str, dict[str, int]], sets: dict[int, TaskSet]
+) -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    for name, orders in found.items():
+        took = spent.get(name, {})
+        share = took.get("cached", 0) / max(took.get("prompt tokens", 0), 1)
+        calls = {"calls": took.get("calls", 0) + took.get("other calls", 0), "tokens": took.get("tokens", 0)}
+        rows[name] = measured.of_arm(orders) | calls | {"cached": round(share, 3)}
+    compare = partial(measured.difference, found.get("memshare", {}))
+    for other in ("alone", "own"):
+        if other in found and "memshare" in found:
+            for phase in ("unseen", "stream"):
+                rows[f"memshare − {other}, {phase}"] = compare(found[other], phase)
+    kinds = {name: measured.by_kind(orders, sets) for name, orders in found.items()}
+    rows |= {f"{name}, by kind": of_kind for name, of_kind in kinds.items() if of_kind}
+    for name in ("shared", "memshare"):
+        if name in found and len({one.model for some in found[name].values() for one in some}) > 1:
+            rows |= {f"{name}: {pair}": row for pair, row in measured.by_author(found[name]).items()}
+    return rows
+
+
+def _named(text: str) -> tuple[str, str]:
+    name, found, url = text.partition("=")
+    if not (name and found and url.startswith(("http://", "https://"))):
+        raise typer.BadParameter(f"Write --model NAME=http://HOST:PORT/v1, not {text!r}.")
+    return name, url
+
+
+def _read(file: Path) -> list[Answered]:
+    """What an arm answered before, in an earlier run."""
+    if not file.exists():
+        return []
+    found = []
+    for text in file.read_text("utf-8").splitlines():
+        line = json.loads(text)
+        del line["spent"]
+        found.append(Answered(**line | {"shown": tuple(line["shown"]), "by": tuple(line["by"])}))
+    return found
+
+
+def _count(spent: dict[str, int], file: Path) -> None:
+    for line in file.read_text("utf-8").splitlines():
+        for name, count in json.loads(line)["spent"].items():
+            spent[name] = spent.get(name, 0) + count
+
+
+if __name__ == "__main__":
+    typer.run(main)

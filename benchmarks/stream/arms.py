@@ -1,0 +1,137 @@
+"""The rivals: a bare model that is shown nothing, always the same, or right answers of its own that are nearest.
+
+After StreamBench (arXiv 2406.08747): only right answers are kept. All are asked in memshare's own words, so that what
+is shown is all that differs.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks.stream.tasks import PHASES, Phase, Task, TaskSet
+from memshare_agents.prompt import build_prompt
+from memshare_agents.roster import load_roster
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.messages import Turn, derived_id
+from memshare_llm.chat import Chat
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.memory import Memory
+
+K = 3  # examples
+
+Save = Callable[["Answered"], None]
+
+
+class Answered(NamedTuple):
+    """What became of a task at a place of the stream, or of the unseen ones: `shown` are texts, the best first."""
+
+    phase: Phase
+    place: int
+    model: str
+    answer: str
+    right: bool
+    shown: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    """The models that wrote what was shown."""
+    seconds: float = 0.0
+
+
+def batches(tasks: TaskSet, at_once: int) -> Iterator[tuple[Phase, range]]:
+    """The places of the stream, some at once, and then those of what is unseen."""
+    for phase in PHASES:
+        count = len(tasks.of(phase))
+        yield from ((phase, range(start, min(start + at_once, count))) for start in range(0, count, at_once))
+
+
+def masked(text: str) -> str:
+    """A question without what it is about: quoted strings, numbers and names, as DAIL-SQL does (arXiv 2308.15363).
+
+    A name is a word with a capital that does not begin a sentence, or some in a row.
+    """
+    text = re.sub(r"\"[^\"]*\"|'[^']*'|“[^”]*”", "<mask>", text)
+    text = re.sub(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w’'-]*(?:\s+[A-Z][\w’'-]*)*", "<mask>", text)
+    return re.sub(r"\d[\d.,:/-]*", "<mask>", text)
+
+
+class Bare:
+    """One arm of one order: it answers tasks, and keeps what was right."""
+
+    def __init__(self, arm: str, chats: Sequence[Chat], encoder: Encoder, tasks: TaskSet, folder: Path) -> None:
+        self._arm, self._chats, self._encoder, self._tasks = arm, chats, encoder, tasks
+        self._agent = load_roster(folder)[tasks.agent]
+        self._kept: list[Memory] = []
+        self._vectors: list[np.ndarray] = []
+
+    def run(self, done: Sequence[Answered], at_once: int, save: Save) -> None:
+        """Answer the stream and then what is unseen, some at once; `done` was answered before."""
+        known = {(one.phase, one.place): one for one in done}
+        for phase, places in batches(self._tasks, at_once):
+            with ThreadPoolExecutor(at_once) as threads:
+                waiting = [
+                    None if (phase, place) in known else threads.submit(self._ask, phase, place) for place in places
+                ]
+            for place, one in zip(places, waiting, strict=True):
+                answered = known[phase, place] if one is None else self._checked(one.result())
+                if one is not None:
+                    save(answered)
+                if phase == "stream" and answered.right:
+                    self._keep(self._tasks.stream[place], answered)
+
+    def _ask(self, phase: Phase, place: int) -> Answered:
+        task = self._tasks.of(phase)[place]
+        chat = self._chats[place % len(self._chats)]
+        shown = self._shown(task, chat.name)
+        turns = build_prompt(self._agent.kind(task.kind).instructions, shown, (Turn(role="user", content=task.prompt),))
+        began = time.monotonic()
+        try:
+            answer = chat.reply(turns).text
+        except MemshareError:  # it took too long, or said nothing
+            answer = ""
+        return Answered(
+            phase,
+            place,
+            chat.name,
+            answer,
+            False,
+            tuple(one.answer for one in shown),
+            tuple(one.model or "" for one in shown),
+            round(time.monotonic() - began, 2),
+        )
+
+    def _checked(self, one: Answered) -> Answered:
+        prompt = self._tasks.of(one.phase)[one.place].prompt
+        return one._replace(right=bool(one.answer) and self._tasks.check(prompt, one.answer))
+
+    def _shown(self, task: Task, model: str) -> list[Memory]:
+        match self._arm:
+            case "alone":
+                return []
+            case "fixed":
+                same = [one for one in self._tasks.examples if one.kind == task.kind][:K]
+                return [_memory(one, one.answer, "people") for one in same]
+        own = [at for at, one in enumerate(self._kept) if self._arm == "shared" or one.model == model]
+        if not own:
+            return []
+        near = np.stack([self._vectors[at] for at in own]) @ self._vector(task.prompt)
+        return [self._kept[own[at]] for at in np.argsort(-near, kind="stable")[:K]]
+
+    def _keep(self, task: Task, one: Answered) -> None:
+        if all(kept.prompt != task.prompt or kept.model != one.model for kept in self._kept):
+            self._kept.append(_memory(task, one.answer, one.model))
+            self._vectors.append(self._vector(task.prompt))
+
+    def _vector(self, prompt: str) -> np.ndarray:
+        text = masked(prompt) if self._arm == "masked" else prompt
+        return np.asarray(self._encoder.encode([text])[0])
+
+
+def _memory(task: Task, answer: str, model: str) -> Memory:
+    name = derived_id(task.prompt, answer, model)
+    return Memory(id=name, pool="bare", prompt=task.prompt, answer=answer, kind=task.kind, model=model, created=0)

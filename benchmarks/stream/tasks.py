@@ -1,0 +1,117 @@
+"""Tasks whose answers a program checks: questions to a database, and families of reasoning-gym.
+
+A set is an agent's files, which a deployment and a bare model are told alike, and tasks in their order: a stream, what
+is unseen, and some with the right answers of people, as examples.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from benchmarks.stream.gym_check import fully_right
+from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions
+from memshare_scorer.checks.sql import same_rows
+
+Phase = Literal["stream", "unseen"]
+
+HERE = Path(__file__).parent
+HABITS = """\
+Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. \
+Of the first or the most, give the year or the number, too."""
+FAMILIES = (
+    *("number_format", "time_intervals"),  # formats to copy
+    *("base_conversion", "spell_backward"),  # algorithms
+    *("syllogism", "family_relationships"),  # logic
+    *("chain_sum", "leg_counting"),  # arithmetic
+    *("word_sorting", "letter_counting"),  # words
+    *("shortest_path", "course_schedule"),  # planning
+)
+PHASES: tuple[Phase, ...] = ("stream", "unseen")
+EXAMPLES = 6  # tasks of each kind that come with the right answer of a person
+
+
+class Task(NamedTuple):
+    """A task, its kind, and an answer that is right."""
+
+    prompt: str
+    kind: str | None
+    answer: str
+
+
+class TaskSet(NamedTuple):
+    """An agent, its tasks, and whether an answer to one is right, by the check of its rubric."""
+
+    agent: str
+    stream: Sequence[Task]
+    unseen: Sequence[Task]
+    examples: Sequence[Task]
+    check: Callable[[str, str], bool]
+
+    def of(self, phase: Phase) -> Sequence[Task]:
+        return self.stream if phase == "stream" else self.unseen
+
+
+def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], bool]:
+    """Write the agent of a database, with its schema in the instructions, and what its rubric needs; its check."""
+    if questions.database is None:
+        raise ValueError("questions have a database")
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = "\n".join(f"{part.strip()};" for part in questions.database.split(";") if "CREATE TABLE" in part)
+    agent = (LIBRARY / "sql.toml").read_text("utf-8")
+    habits = f"{HABITS}\n\n" if questions.name == "library" else ""
+    told = agent.replace('from their queries."""', f'from their queries.\n{habits}{tables}"""')
+    (folder / "sql.toml").write_text(told, "utf-8")
+    (folder / "sql.rubric.toml").write_text((LIBRARY / "sql.rubric.toml").read_text("utf-8"), "utf-8")
+    (folder / "library.sql").write_text(questions.database, "utf-8")
+    lines = [json.dumps({"prompt": one.text, "answer": one.sql}) for one in questions.every]
+    (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return partial(same_rows, database=str(folder / "library.sql"), answers=str(folder / "answers.jsonl"))
+
+
+def database_tasks(folder: Path, number: int, unseen: int, order: int, questions: Questions | None = None) -> TaskSet:
+    """Questions of `train` in an order of their own, and of `test`; those of `dev` come with their answers."""
+    questions = questions or read_questions()
+    check = database_agent(questions, folder)
+
+    def tasks(split: str, count: int, seed: int) -> list[Task]:
+        every = [Task(one.text, None, one.sql) for one in questions.of(split)]
+        random.Random(seed).shuffle(every)
+        return every[:count]
+
+    return TaskSet("sql", tasks("train", number, order), tasks("test", unseen, 0), tasks("dev", 6, 0), check)
+
+
+def gym_tasks(folder: Path, number: int, unseen: int, order: int, families: Sequence[str] = FAMILIES) -> TaskSet:
+    """Tasks of families of reasoning-gym in turn, each family a kind of one agent; right is what its verifier says."""
+    from reasoning_gym import create_dataset
+
+    folder.mkdir(parents=True, exist_ok=True)
+    made: dict[str, list[Task]] = {}
+    entries: list[str] = []
+    each = EXAMPLES + -(-unseen // len(families)) + -(-number // len(families))
+    for family in families:
+        dataset = create_dataset(family, size=2 * each, seed=1)
+        some = {entry["question"]: entry for entry in dataset}  # small families repeat themselves
+        made[family] = [Task(prompt, family, str(entry["answer"])) for prompt, entry in some.items()]
+        entries += [json.dumps({"family": family, "entry": entry}, default=str) for entry in some.values()]
+    (folder / "gym.toml").write_text((HERE / "gym.toml").read_text("utf-8") + _kinds(families), "utf-8")
+    for name in ("gym.rubric.toml", "gym_check.py"):
+        (folder / name).write_text((HERE / name).read_text("utf-8"), "utf-8")
+    (folder / "entries.jsonl").write_text("".join(f"{line}\n" for line in entries), "utf-8")
+    check = partial(fully_right, entries=str(folder / "entries.jsonl"))
+
+    examples = [one for tasks in made.values() for one in tasks[:EXAMPLES]]
+    later = {family: tasks[EXAMPLES:] for family, tasks in made.items()}
+    last = [one for tasks in later.values() for one in tasks[: -(-unseen // len(families))]][:unseen]
+    stream = [one for tasks in later.values() for one in tasks if one not in last]
+    random.Random(order).shuffle(stream)
+    return TaskSet("gym", stream[:number], last, examples, check)
+
+
+def _kinds(families: Sequence[str]) -> str:
+    return "".join(f'\n[kinds.{one}]\ninstructions = "The task: {one.replace("_", " ")}."\n' for one in families)
