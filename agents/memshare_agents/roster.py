@@ -36,7 +36,7 @@ class Agent(TomlForm):
     instructions: Text = Field(description="told with every task, those of its kind after them")
     pool: Name
     rubric: Name
-    memories: int = Field(default=3, ge=0, le=MAX_MEMORIES)
+    memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES, description="absent: learnt from grades")
     recall: Mode = "dense"
     claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
     question_concepts: bool = Field(default=True, description="False: those of questions to its pool are not named")

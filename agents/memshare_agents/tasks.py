@@ -23,7 +23,7 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.checking import refuse_too_long
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Turn
+from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Examples, Turn
 from memshare_broker.wire.questions import Question, QuestionTask
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
@@ -31,6 +31,7 @@ from memshare_llm.no_model import NoModelSet, has_model, needs_model
 from memshare_llm.window import OTHERWISE, Window, was_cut
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
+from memshare_memory.recall.how_many import USUAL, HowMany
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
@@ -53,6 +54,8 @@ class AnswerStage:
     """The engine of an agent that has one; it takes the place of the single call."""
     window: Callable[[], Window] = lambda: Window(OTHERWISE)
     """How many tokens the model takes at once."""
+    how_many: HowMany | None = None
+    """Chooses how many memories are shown where neither task nor agent says it; three without it."""
     withhold: float = 0.0
     """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
 
@@ -72,7 +75,8 @@ class AnswerStage:
         # Here alone: what was answered is still graded and learnt from.
         self.check_caps(self.agent.name, task.submitter)
 
-        k = self.agent.memories if task.memories is None else task.memories
+        examples = self._examples(journey, task)
+        k = examples.number
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
         if self.reasoner is None or not has_model(self.chat):
@@ -130,11 +134,23 @@ class AnswerStage:
         counted = self._counted(recalls, said)
         judged = self._judged(journey, task, said)
         if said.verified:
-            graded = self._graded_next(journey, task, text, said.text, embedding, said)
+            learnt = examples if self._is_learnt(task) and said.withheld is None else None
+            graded = self._graded_next(journey, task, text, said.text, embedding, said, learnt)
             return Outcome(answer, (graded, judged) if judged else graded, "answered", counted)
         log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
         return Outcome(answer, judged, "unverified", counted, kept)
+
+    def _is_learnt(self, task: AgentTask) -> bool:
+        """Whether the number of memories is learnt: neither the task nor the agent says it, and a model answers."""
+        given = (task.memories, self.agent.memories, self.reasoner)
+        return self.how_many is not None and has_model(self.chat) and all(one is None for one in given)
+
+    def _examples(self, journey: str, task: AgentTask) -> Examples:
+        if self.how_many is not None and self._is_learnt(task):
+            return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=task.remember)
+        given = (number for number in (task.memories, self.agent.memories, USUAL) if number is not None)
+        return Examples(model=self.chat.name, number=next(given))
 
     def _counted(self, recalls: Sequence[float], said: AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name
@@ -171,6 +187,7 @@ class AnswerStage:
         answer: str,
         embedding: Embedding | None,
         said: AnswerMade | None = None,
+        examples: Examples | None = None,
     ) -> NextMessage:
         """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
         pair = AnsweredTask(
@@ -186,6 +203,7 @@ class AnswerStage:
             shown=said.shown if said else (),
             withheld=said.withheld if said else None,
             randomized=said is not None and said.randomized,
+            examples=examples,
             embedding=embedding,
             remember=task.remember,
             learnt=said.learnt if said else (),

@@ -11,12 +11,14 @@ from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
+from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import SERVER_WAIT, Settings
 from memshare_llm.chat import Chat
 from memshare_llm.worker import open_budget, open_limited, open_metering, open_window
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.how_many import HowMany
 
 
 @functools.cache
@@ -32,7 +34,8 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
-    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, window, withhold)
+    many = HowMany(connect(settings.redis))
+    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, window, many, withhold)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

@@ -13,6 +13,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message
 from memshare_memory.pool.encoder_names import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.how_many import Tried, tried
 from memshare_memory.recall.lift import Lift, pool_lift
 from memshare_memory.recall.standings import Standing
 from memshare_memory.recall.trust import trusted
@@ -66,7 +67,8 @@ class PoolStatus(Message):
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
     `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
     feedback that are kept, `submitters` has what is known of each, and `trusted` names those whom a person trusts.
-    `updates` has the newest last. `lift` is what showing a memory does.
+    `updates` has the newest last. `lift` is what showing a memory does,
+    and `numbers` how many are shown.
     """
 
     version: int
@@ -80,6 +82,7 @@ class PoolStatus(Message):
     trusted: tuple[str, ...] = ()
     updates: tuple[Update, ...]
     lift: Lift
+    numbers: tuple[Tried, ...] = ()
 
 
 class ConsolidationStatus(ConsolidationState):
@@ -114,7 +117,6 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
             name: _of_pool(
                 LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
                 updates,
-                pool_lift(client, name),
             )
             for name in retrievers(client, encoder)
             if pool in (None, name)
@@ -135,7 +137,7 @@ def _consolidation(client: redis.Redis, settings: Settings, encoder: str) -> Con
     )
 
 
-def _of_pool(log: LessonLog, updates: int, lift: Lift) -> PoolStatus:
+def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
     head, counts, held_out = log.head(), log.counts(), log.held_out()
     counted = counts["learnt"] + counts["held out"] + counts["refused"]
     adapter, fault = _in_use(log, head.version)
@@ -156,7 +158,8 @@ def _of_pool(log: LessonLog, updates: int, lift: Lift) -> PoolStatus:
         submitters=log.standings().submitters,
         trusted=tuple(sorted(trusted(log.client).get(log.pool, ()))),
         updates=tuple(log.updates()[-updates:]),
-        lift=lift,
+        lift=pool_lift(log.client, log.pool),
+        numbers=tuple(tried(log.client, log.pool)),
     )
 
 

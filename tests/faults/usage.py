@@ -30,6 +30,8 @@ KEPT = (
     "memshare:claims:",
     "memshare:lift:",
     "memshare:lift_counted:",
+    "memshare:how_many:",
+    "memshare:how_many_counted:",
     DEAD,
 )
 """What is to stay: of each journey its result and trace, of each pool its lessons, credits, lift and conflicts."""

@@ -218,6 +218,14 @@ class PartAnswer(Message):
     shown: tuple[Shown, ...] = ()
 
 
+class Examples(Message):
+    """How many memories were to be shown, where that is learnt, to which model, and whether chance alone decided."""
+
+    model: str
+    number: int = Field(ge=0, le=MAX_MEMORIES)
+    by_chance: bool = False
+
+
 class AnsweredTask(Message):
     """From an agent to the scorer: the pair, and where it came from.
 
@@ -236,6 +244,7 @@ class AnsweredTask(Message):
     shown: tuple[Shown, ...]
     withheld: Shown | None = Field(default=None, description="the memory that was recalled and, at random, not shown")
     randomized: bool = Field(default=False, description="whether one of its memories might have been withheld")
+    examples: Examples | None = Field(default=None, description="None where the number of memories was given")
     embedding: Embedding | None = None
     remember: bool = True
     offered: bool = Field(default=False, description="whether somebody outside answered it, and says what was shown")

@@ -26,6 +26,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.how_many import HowMany
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.pages import by_ids
@@ -52,6 +53,7 @@ class SettleStage:
         self._client = client
         self._crediting = Crediting(client, keep_days, learn=lessons.learn)
         self._lift = LiftSums(client, keep_days)
+        self._how_many = HowMany(client, keep_days)
         self._admission = Admission(client, after_admission(client, lessons, concepts=concepts))
         self._ranking = CredibilityRanking(client)
         self._concepts = concepts
@@ -72,6 +74,8 @@ class SettleStage:
         credited = self._crediting.graded(recall, journey, graded) if task.part_of is None else Credited([])
         if task.randomized:
             self._count_lift(recall.store, journey, graded, credited.memories)
+        if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
+            self._how_many.count(task.pool, task.kind, journey, graded.score.total, task.examples)
 
         # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
         learnt = self._keep_learnt(task)

@@ -87,7 +87,9 @@ def drop_lift(client: redis.Redis, pool: str, memories: Iterable[UUID]) -> None:
         client.hdel(lift_key(pool), *names)
 
 
-class _Side(NamedTuple):
+class Side(NamedTuple):
+    """The sums of tasks: their number, their scores, and the squares of these."""
+
     tasks: float
     total: float
     squares: float
@@ -104,13 +106,18 @@ class _Side(NamedTuple):
 
 
 def _read(text: str | bytes | None, needed: int) -> Lift:
-    numbers = [float(number) for number in str(text or "0 0 0 0 0 0").split()]
-    shown, withheld = _Side(*numbers[:_WITHHELD]), _Side(*numbers[_WITHHELD:])
+    shown, withheld = read_sides(text)
     points = error = None
     if shown.tasks >= 2 and withheld.tasks >= needed:
         points = shown.mean - withheld.mean
         error = sqrt(shown.squared_error + withheld.squared_error)
     return Lift(points=points, error=error, shown=int(shown.tasks), withheld=int(withheld.tasks), needed=needed)
+
+
+def read_sides(text: str | bytes | None) -> tuple[Side, Side]:
+    """The two sides of a field; of none of its tasks where it is absent."""
+    numbers = [float(number) for number in str(text or "0 0 0 0 0 0").split()]
+    return Side(*numbers[:_WITHHELD]), Side(*numbers[_WITHHELD:])
 
 
 def lift_key(pool: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from memshare_broker.wire.messages import Message, Turn
 from memshare_memory.memory import Status
+from memshare_memory.recall.how_many import Tried
 from memshare_memory.recall.lift import Lift
 
 
@@ -128,6 +129,9 @@ class StatsReply(Message):
     memories: int
     by_pool: dict[str, int]
     lift: dict[str, Lift] = Field(description="by pool, where a task was counted")
+    numbers: dict[str, tuple[Tried, ...]] = Field(
+        default={}, description="by pool, where it is learnt: how many memories are shown, by model and kind"
+    )
     open: dict[str, int]
 
 

@@ -25,6 +25,7 @@ from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
 from memshare_memory.memory import Revision
+from memshare_memory.recall.how_many import Tried, tried
 from memshare_memory.recall.lift import Lift, lifts, memory_lift
 from memshare_memory.stores.store import Where
 
@@ -91,11 +92,11 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 def stats(as_json: Json = False) -> None:
     """Count the memories of each pool.
 
-    For each pool it also says by how many points showing a memory lifts a score.
+    For each pool it also says by how many points showing a memory lifts a score, and how many are shown.
 
     Example: memshare memories stats
     """
-    by_pool, lift, unreadable = Counter[str](), dict[str, Lift](), 0
+    by_pool, lift, shown, unreadable = Counter[str](), dict[str, Lift](), dict[str, list[Tried]](), 0
     for client in RoutedClient.open().clients:
         found = client.memories.stats()
         by_pool.update(found.by_pool)
@@ -103,13 +104,15 @@ def stats(as_json: Json = False) -> None:
         say_unreadable(client)
         with connected(client.settings) as redis_client:
             lift |= lifts(redis_client, found.by_pool)
+            shown |= {pool: some for pool in sorted(found.by_pool) if (some := tried(redis_client, pool))}
     total = by_pool.total()
     if as_json:
         of_pools = {pool: one.model_dump() for pool, one in lift.items()}
-        print_json({"total": total, "by_pool": by_pool, "unreadable": unreadable, "lift": of_pools})
+        numbers = {pool: [one.model_dump() for one in some] for pool, some in shown.items()}
+        print_json({"total": total, "by_pool": by_pool, "unreadable": unreadable, "lift": of_pools, "numbers": numbers})
         return
     console.print(table("pool", "memories", rows=[*sorted(by_pool.items()), (styled(("all", "bold")), total)]))
-    print_lifts(lift)
+    print_lifts(lift, shown)
 
 
 app.command(rich_help_panel=CHANGE)(add)

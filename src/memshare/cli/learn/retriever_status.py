@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from memshare.cli.curate.lift import lift_in_words
+from memshare.cli.curate.lift import lift_in_words, tried_in_words
 from memshare.terminal.console import console, styled, table
 from memshare_trainer.consolidation.outcome import Trial
 from memshare_trainer.lessons.change import Update
@@ -78,6 +78,8 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     facts.add_row("graded answers", f"{pool.evidence} words on what helped")
     facts.add_row("submitters", _submitters(pool))
     facts.add_row("lift of a memory", lift_in_words(pool.lift))
+    for one in pool.numbers:
+        facts.add_row("memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {tried_in_words(one)}")
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"There is no version before {LITTLE} lessons of a pool.", style="dim")

@@ -71,6 +71,7 @@ def worth(visit: Visit) -> Screen:
     except NeedsExtra as error:
         learnt, missing = None, str(error)
     there = pools(backend, caller)
+    counted = stats(backend, caller)
     return Screen(
         "worth",
         {
@@ -79,7 +80,8 @@ def worth(visit: Visit) -> Screen:
             "what": SHOWN_WHAT,
             "line": _line(graded),
             "groups": _groups(graded),
-            "lifts": stats(backend, caller).lift,
+            "lifts": counted.lift,
+            "numbers": counted.numbers,
             "learnt": learnt,
             "missing": missing,
             "pools": there,
