@@ -14,15 +14,12 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from benchmarks.stream.gym_check import fully_right
-from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions
+from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare_scorer.checks.sql import same_rows
 
 Phase = Literal["stream", "unseen"]
 
 HERE = Path(__file__).parent
-HABITS = """\
-Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first. \
-Of the first or the most, give the year or the number, too."""
 FAMILIES = (
     *("number_format", "time_intervals"),  # formats to copy
     *("base_conversion", "spell_backward"),  # algorithms
@@ -61,11 +58,8 @@ def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], b
     if questions.database is None:
         raise ValueError("questions have a database")
     folder.mkdir(parents=True, exist_ok=True)
-    tables = "\n".join(f"{part.strip()};" for part in questions.database.split(";") if "CREATE TABLE" in part)
     agent = (LIBRARY / "sql.toml").read_text("utf-8")
-    habits = f"{HABITS}\n\n" if questions.name == "library" else ""
-    told = agent.replace('from their queries."""', f'from their queries.\n{habits}{tables}"""')
-    (folder / "sql.toml").write_text(told, "utf-8")
+    (folder / "sql.toml").write_text(with_schema(agent, questions.database), "utf-8")
     (folder / "sql.rubric.toml").write_text((LIBRARY / "sql.rubric.toml").read_text("utf-8"), "utf-8")
     (folder / "library.sql").write_text(questions.database, "utf-8")
     lines = [json.dumps({"prompt": one.text, "answer": one.sql}) for one in questions.every]

@@ -21,8 +21,8 @@ from memshare_llm.no_model import NoModelSet
 from memshare_trainer.label_check import LabelCheck
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learning.learner import Learner, Taught
+from memshare_trainer.lessons.example import UNDECIDED, border
 from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.stored_lesson import UNDECIDED
 
 log = logging.getLogger(__name__)
 
@@ -70,8 +70,8 @@ class LearnStage:
         misleading = sum(label > UNDECIDED for label in labels.values)
         record = Lesson(
             outcome="no update",
-            reason=f"{helping} of {len(labels.values)} candidates help and {misleading} mislead; it takes at least one"
-            " of each",
+            reason=f"{helping} of {len(labels.values)} candidates help and {misleading} mislead: none is better than"
+            " another",
             labelled_by=labels.way,
             model=labels.model,
             positives=helping,
@@ -82,7 +82,7 @@ class LearnStage:
         if self._check and task.memory_id is not None:
             of_each = {one.id: label for one, label in zip(task.candidates, labels.values, strict=True)}
             self._check.note(of_each, task.memory_id, lessons.every_word())
-        teaches = bool(helping and misleading)
+        teaches = border(labels.values) is not None
         lessons.note_labels(teaches=teaches)
         return Taught(journey, task, record, labels if teaches else None)
 

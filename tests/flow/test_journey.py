@@ -113,7 +113,7 @@ def test_what_is_stored_becomes_a_lesson_and_the_journey_says_what_of(deployment
     lesson = wait_for(lambda: deployment.client.journey(last).lesson, 30, "the lesson")
 
     assert (lesson.outcome, lesson.labelled_by) == ("no update", "json")  # this model finds no fault with any candidate
-    assert lesson.reason == "2 of 2 candidates help and 0 mislead; it takes at least one of each"
+    assert lesson.reason == "2 of 2 candidates help and 0 mislead: none is better than another"
 
 
 def test_what_is_stored_is_the_users_own_prompt_and_nothing_of_the_augmented_one(deployment: Deployment) -> None:

@@ -16,7 +16,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize, sof
 from memshare_memory.recall.adapter import ranking_score
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example
+from memshare_trainer.lessons.example import UNDECIDED, Example, border
 
 TEMPERATURE = 0.05  # of the loss over a list
 SCALE = 0.1  # of s in the loss of single memories: so far above the bias a memory helps with p = .73
@@ -79,10 +79,12 @@ def _loss(
     own, share = worth[torch.tensor(whose)], torch.tensor(said)
     s = ranking_score((turned[rows] * memories).sum(-1), own * share + (own * (1 - share)).detach())
 
-    # 3. Over each labelled list: every memory that helps before all that do not (InfoNCE), in the mean.
+    # 3. Over each labelled list: every memory that helps, or helps more, before all others (InfoNCE), in the mean.
     shape = (len(examples), int(columns.max()) + 1)
     none = torch.zeros(shape, dtype=torch.bool)
-    helps, misleads = (none.index_put((rows, columns), of) for of in (wanted > 0.5, wanted <= 0.5))
+    between = [border([*one.gains.tolist()]) if one.is_lesson else UNDECIDED for one in examples]
+    is_better = wanted > torch.tensor([UNDECIDED if one is None else one for one in between])[rows]
+    helps, misleads = (none.index_put((rows, columns), of) for of in (is_better, ~is_better))
     lists = torch.tensor([one.is_lesson for one in examples]) & helps.any(1) & misleads.any(1)
     logits = torch.zeros(shape).index_put((rows, columns), s / TEMPERATURE)
     against = torch.logsumexp(logits.masked_fill(~misleads, -1e9), 1, keepdim=True)

@@ -11,6 +11,21 @@ import numpy as np
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.lessons.ranking_quality import Array
 
+UNDECIDED = 0.5  # of P(¬Y), and of a gain: on one side of it a memory helps, on the other it misleads
+LEAST_SPREAD = 0.2  # of the numbers of a list that are all on one side
+
+
+def border(numbers: Sequence[float]) -> float | None:
+    """What parts the labels or gains of a list into better and worse; None where they are all alike.
+
+    Where all help, or all mislead, that is the middle between the lowest and the highest: a pool of one form has an
+    order, too, as INMS has it, which takes the lower and the upper half (arXiv 2404.09982).
+    """
+    low, high = min(numbers, default=UNDECIDED), max(numbers, default=UNDECIDED)
+    if low < UNDECIDED < high:
+        return UNDECIDED
+    return (low + high) / 2 if high - low >= LEAST_SPREAD else None
+
 
 @dataclass(frozen=True)
 class Example:

@@ -13,10 +13,8 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_trainer.labels import Labels
-from memshare_trainer.lessons.example import Example
+from memshare_trainer.lessons.example import Example, border
 from memshare_trainer.lessons.ranking_quality import Array
-
-UNDECIDED = 0.5  # of P(¬Y): below it a candidate helps, above it misleads
 
 
 class StoredLesson(Message):
@@ -52,13 +50,15 @@ class StoredLesson(Message):
 
     @property
     def positives(self) -> tuple[UUID, ...]:
-        """The candidates that help."""
-        return tuple(one for one, label in self.labels.items() if label < UNDECIDED)
+        """The candidates that help, or help more than the others."""
+        between = border([*self.labels.values()])
+        return tuple(one for one, label in self.labels.items() if between is not None and label < between)
 
     @property
     def negatives(self) -> tuple[UUID, ...]:
-        """The candidates that mislead."""
-        return tuple(one for one, label in self.labels.items() if label > UNDECIDED)
+        """The candidates that mislead, or help less than the others."""
+        between = border([*self.labels.values()])
+        return tuple(one for one, label in self.labels.items() if between is not None and label > between)
 
     @property
     def memories(self) -> tuple[UUID, ...]:

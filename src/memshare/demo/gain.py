@@ -1,4 +1,4 @@
-"""What a shared pool gives: unseen questions, asked without memories, with a shared pool, and after it has learnt."""
+"""What a shared pool gives: the same unseen questions without memories, with a shared pool, and after it has learnt."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import fmean, stdev
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
@@ -39,7 +41,7 @@ class GainQuestion:
 
 @dataclass
 class DemoStage:
-    """Questions that were asked together; none was asked before, and no memory has its answer."""
+    """Questions that were asked together; no memory has the answer to any."""
 
     kind: Kind
     title: str
@@ -68,6 +70,34 @@ class DemoStage:
         return {"kind": self.kind, "title": self.title, **counted, "faults": self.faults}
 
 
+@dataclass(frozen=True)
+class Gain:
+    """How many more of the same questions were answered right in the later of two stages, as a share.
+
+    `error` is the standard error of the mean of paired differences.
+    """
+
+    share: float
+    error: float
+    won: int
+    lost: int
+
+    @classmethod
+    def between(cls, before: DemoStage, after: DemoStage) -> Gain:
+        graded = {one.question.text: one.right for one in before.asked if one.right is not None}
+        pairs = [
+            (graded[one.question.text], one.right)
+            for one in after.asked
+            if one.right is not None and one.question.text in graded
+        ]
+        steps = [int(later) - int(earlier) for earlier, later in pairs] or [0]
+        error = stdev(steps) / sqrt(len(steps)) if len(steps) > 1 else 0.0
+        return cls(fmean(steps), error, steps.count(1), steps.count(-1))
+
+    def as_json(self) -> dict[str, Any]:
+        return {"share": round(self.share, 4), "error": round(self.error, 4), "won": self.won, "lost": self.lost}
+
+
 class DemoWatch(Protocol):
     """Is told how far it is."""
 
@@ -80,42 +110,40 @@ class DemoWatch(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Questions in parts that have none in common: memories, tasks, and an exam for each of three stages."""
+    """Questions in parts that have none in common: memories, tasks, and an exam that is asked three times."""
 
     shared: tuple[SqlQuestion, ...]
     tasks: tuple[SqlQuestion, ...]
-    exams: tuple[tuple[SqlQuestion, ...], ...]
+    exam: tuple[SqlQuestion, ...]
 
     @property
     def asked(self) -> int:
         """How many questions are asked in all."""
-        return len(self.tasks) + sum(map(len, self.exams))
+        return len(self.tasks) + 3 * len(self.exam)
 
 
 def divide(questions: Questions, tasks: int) -> Parts:
-    """So many tasks, as many memories, and exams of half as many; chance decides which question is where."""
+    """So many tasks, as many memories, and an exam of half as many; chance decides which question is where."""
     every = questions.of("train")
     random.Random(ORDER).shuffle(every)
     rest = iter(every)
-    shared, asked, *exams = (
-        tuple(next(rest) for _ in range(size)) for size in (tasks, tasks, tasks // 2, tasks // 2, tasks // 2)
-    )
-    return Parts(shared, asked, tuple(exams))
+    shared, asked, exam = (tuple(next(rest) for _ in range(size)) for size in (tasks, tasks, tasks // 2))
+    return Parts(shared, asked, exam)
 
 
 def play(client: Client, parts: Parts, watch: DemoWatch) -> list[DemoStage]:
-    """Ask an exam without memories, one with those of the pool, the tasks, and one with what the tasks left.
+    """Ask an exam without memories, with those of the pool, and after the tasks. Nothing is remembered of an exam.
 
-    Raises `MemshareError` where nothing of the first exam is graded, and `Unreachable` where nothing ends for long.
+    Raises `MemshareError` where nothing of it is graded the first time, and `Unreachable` where nothing ends for long.
     """
-    alone, shared, learnt = parts.exams
-    stages = [_ask(client, DemoStage("alone", "alone, without memories", len(alone)), alone, watch, memories=0)]
+    exam = parts.exam
+    stages = [_ask(client, DemoStage("alone", "alone, without memories", len(exam)), exam, watch, memories=0)]
     if not stages[0].graded:
-        raise MemshareError(f"None of {len(alone)} answers was graded, so the demo ends here: {stages[0].faults[0]}")
+        raise MemshareError(f"None of {len(exam)} answers was graded, so the demo ends here: {stages[0].faults[0]}")
 
     watch.say(f"{', '.join(PEOPLE)} bring in {len(parts.shared)} questions with their queries")
     client.memories.add([_brought(one, PEOPLE[at % len(PEOPLE)]) for at, one in enumerate(parts.shared)])
-    stages.append(_ask(client, DemoStage("shared", "with a shared pool", len(shared)), shared, watch))
+    stages.append(_ask(client, DemoStage("shared", "with a shared pool", len(exam)), exam, watch))
 
     size = -(-len(parts.tasks) // ROUNDS)
     for start in range(0, len(parts.tasks), size):
@@ -125,9 +153,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> list[DemoStage]:
     watch.say("the retriever learns what helped")
     wait_until_idle(client, STALLED_AFTER)
 
-    stages.append(
-        _ask(client, DemoStage("learnt", f"after {len(parts.tasks)} graded tasks", len(learnt)), learnt, watch)
-    )
+    stages.append(_ask(client, DemoStage("learnt", f"after {len(parts.tasks)} graded tasks", len(exam)), exam, watch))
     return stages
 
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,19 @@ def read_questions(file: Path | None = None) -> Questions:
     if file is not None:
         return Questions(file.stem, _read(file), None)
     return Questions("library", _read(LIBRARY / "questions.json"), (LIBRARY / "library.sql").read_text("utf-8"))
+
+
+def with_schema(agent: str, database: str) -> str:
+    """The file of an agent whose instructions end with the tables of a database, and with its customs, if it has any.
+
+    These are the first comment of the script.
+    """
+    lines = database.splitlines()
+    comment = list(takewhile(lambda line: line.startswith("--"), lines))
+    customs = " ".join(line.removeprefix("--").strip() for line in comment)
+    parts = (part.strip() for part in "\n".join(lines[len(comment) :]).split(";"))
+    told = [customs, "", *(f"{part};" for part in parts if part.startswith("CREATE TABLE"))]
+    return re.sub(r'"""$', lambda _: "\n" + "\n".join(told).strip() + '"""', agent.rstrip()) + "\n"
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

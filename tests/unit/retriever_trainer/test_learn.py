@@ -130,7 +130,7 @@ def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
     assert isinstance(record, Lesson)
     assert [read_field(sample.field)[0] for sample in outcome.counted] == ["memshare_lessons_total"]
     assert record.outcome == "no update"
-    assert record.reason == "8 of 8 candidates help and 0 mislead; it takes at least one of each"
+    assert record.reason == "8 of 8 candidates help and 0 mislead: none is better than another"
     assert (log.head().counted, log.counts()["no update"]) == (0, 1)
 
 

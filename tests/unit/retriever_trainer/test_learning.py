@@ -14,7 +14,7 @@ from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
 from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example, gains_of, scores
+from memshare_trainer.lessons.example import Example, border, gains_of, scores
 from memshare_trainer.lessons.ranking_quality import compare
 
 DIMENSION = 6
@@ -81,6 +81,35 @@ def test_a_step_ranks_what_helps_higher_and_what_misleads_lower() -> None:
     before, now = scores(Adapter(), [example])[0], scores(adapter(taught(example)), [example])[0]
 
     assert now[0] - now[1] > before[0] - before[1] + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("numbers", "between"),
+    [
+        ([0.0, 1.0], 0.5),
+        ([0.45, 0.55], 0.5),
+        ([0.6, 0.9, 1.0], 0.8),
+        ([0.0, 0.1, 0.4], 0.2),
+        ([0.1, 0.2, 0.25], None),
+        ([0.2, 0.5], 0.35),
+        ([0.5, 0.5], None),
+        ([], None),
+    ],
+)
+def test_a_list_is_parted_at_undecided_or_in_its_middle_where_all_are_on_one_side(
+    numbers: list[float], between: float | None
+) -> None:
+    found = border(numbers)
+
+    assert found == (between if between is None else pytest.approx(between))
+
+
+def test_a_list_in_which_all_help_teaches_which_help_more() -> None:
+    example = replace(lesson(3, 2, 2), gains=np.array([1.0, 0.95, 0.6, 0.65], np.float32))
+
+    before, now = scores(Adapter(), [example])[0], scores(adapter(taught(example, steps=30)), [example])[0]
+
+    assert now[:2].min() - now[2:].max() > before[:2].min() - before[2:].max() + 0.01
 
 
 def test_what_lessons_have_in_common_is_learnt_for_lessons_that_are_new() -> None:

@@ -12,9 +12,9 @@ from pathlib import Path
 from memshare.cli.begin.demo_deployment import new_folder, running
 from memshare.cli.begin.demo_view import DemoView
 from memshare.client.client import Client
-from memshare.demo.gain import POOL, DemoStage, Helped, divide, most_helpful, play
+from memshare.demo.gain import POOL, DemoStage, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
-from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions
+from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
 from memshare.terminal.console import console, errors, panel, print_json, short, styled
 from memshare_broker.errors import BadInput
@@ -34,13 +34,13 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     agents = folder / "agents"
     if agents.exists():
         raise BadInput(f"There is {str(agents)!r} already, and the demo writes it: name a new folder.")
-    write_agent(questions, agents)
     known = load_settings().model_for("agents")
     has_model = known != OFFLINE
+    write_agent(questions, agents, schema=has_model)
     out = errors if as_json else console
     who = f"{known}, some {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
     out.print(f"Questions to the database of a library. Who answers: {who}.")
-    out.print("A program runs each query and says right or wrong; every question is a new one.")
+    out.print("A program runs each query and says right or wrong. The same unseen questions are asked three times.")
     # The workers read their settings from the environment. What is not shown here is left out to save time.
     os.environ |= {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCEPTS": "false", "MEMSHARE_CONSOLIDATE": "false"}
     plain = as_json or not console.is_terminal
@@ -56,11 +56,13 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
         memories = client.memories.stats().by_pool[POOL]
         view.say("ending")
     exams = {stage.kind: stage for stage in stages if stage.kind != "task"}
+    gains = {name: Gain.between(exams[name], exams["learnt"]) for name in ("alone", "shared")}
     if as_json:
         print_json(
             {
                 "model": known if has_model else MODEL,
                 "right": {kind: round(stage.share, 4) for kind, stage in exams.items()},
+                "gain_over": {name: gain.as_json() for name, gain in gains.items()},
                 "stages": [stage.as_json() for stage in stages],
                 "helped": helped and helped.as_json(),
                 "memories": memories,
@@ -72,6 +74,11 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     _print_faults(stages)
     shares = [f"{stage.share:.0%} right {stage.title}" for stage in exams.values()]
     console.print(styled(("\n" + " · ".join(shares), "bold")))
+    gain = gains["alone"]
+    console.print(
+        f"Paired, question by question, that is {gain.share:+.0%} ± {gain.error:.0%} over alone: {gain.won} were won,"
+        f" {gain.lost} lost."
+    )
     _print_next(folder, agents, memories, has_model=has_model)
 
 
@@ -125,11 +132,17 @@ def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -
         console.print(line)
 
 
-def write_agent(questions: Questions, folder: Path) -> None:
-    """Make the folder; `answers.jsonl` has the right query of every question."""
+def write_agent(questions: Questions, folder: Path, *, schema: bool = False) -> None:
+    """Make the folder; `answers.jsonl` has the right query of every question.
+
+    With the `schema` of the database the agent's instructions say what a model has to know to answer alone.
+    """
     folder.mkdir(parents=True, mode=0o700)
     for name in FILES:
         shutil.copyfile(LIBRARY / name, folder / name)
+    if schema and questions.database is not None:
+        agent = folder / "sql.toml"
+        agent.write_text(with_schema(agent.read_text("utf-8"), questions.database), "utf-8")
     every = [one for split in ("train", "dev", "test") for one in questions.of(split)]
     lines = (json.dumps({"prompt": one.text, "answer": one.sql}) for one in every)
     (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -1,4 +1,6 @@
 -- A made-up public library with its branches, books and readers: the database of the questions beside it.
+-- Genres are in lower case. Sort a list by what it lists; where dates, years or numbers are asked for, by these first.
+-- Of the first or the most, give the year or the number, too.
 CREATE TABLE branches (id INTEGER PRIMARY KEY, name TEXT, city TEXT, opened INTEGER, seats INTEGER);
 CREATE TABLE authors (id INTEGER PRIMARY KEY, name TEXT, country TEXT, born INTEGER);
 CREATE TABLE books (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.demo.gain import DemoStage, GainQuestion, divide
+from memshare.demo.gain import DemoStage, Gain, GainQuestion, divide
 from memshare.demo.text_to_sql import Questions, read_questions
 
 
@@ -17,8 +17,8 @@ def library() -> Questions:
 def test_no_question_is_in_two_parts(library: Questions, tasks: int) -> None:
     parts = divide(library, tasks)
 
-    texts = [one.text for part in (parts.shared, parts.tasks, *parts.exams) for one in part]
-    assert len(set(texts)) == len(texts) == 2 * tasks + 3 * (tasks // 2)
+    texts = [one.text for part in (parts.shared, parts.tasks, parts.exam) for one in part]
+    assert len(set(texts)) == len(texts) == 2 * tasks + tasks // 2
     assert parts.asked == tasks + 3 * (tasks // 2)
 
 
@@ -31,3 +31,22 @@ def test_what_nothing_graded_counts_neither_as_right_nor_as_wrong(library: Quest
     assert (stage.right, stage.graded, stage.share) == (2, 3, pytest.approx(2 / 3))
     assert stage.faults == ["The check failed."]
     assert DemoStage("alone", "alone", 4).share == 0
+
+
+def test_a_gain_is_of_the_same_questions_with_its_error(library: Questions) -> None:
+    questions = library.of("train")[:5]
+    before, after = DemoStage("alone", "alone", 5), DemoStage("learnt", "after", 5)
+    before.asked += [
+        GainQuestion(one, right, (), None) for one, right in zip(questions, (0, 0, 1, 1, None), strict=True)
+    ]
+    after.asked += [
+        GainQuestion(one, right, (), None) for one, right in zip(questions[::-1], (1, 1, 0, 1, 1), strict=True)
+    ]
+
+    gain = Gain.between(before, after)
+
+    assert (gain.share, gain.won, gain.lost) == (0.25, 2, 1)
+    assert gain.error == pytest.approx(0.4787, abs=1e-3)
+    assert Gain.between(before, DemoStage("learnt", "after", 5)).as_json() == {
+        "share": 0.0, "error": 0.0, "won": 0, "lost": 0
+    }  # fmt: skip

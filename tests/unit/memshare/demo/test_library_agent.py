@@ -6,7 +6,7 @@ from pathlib import Path
 
 from memshare.cli.begin.demo_gain import write_agent
 from memshare.demo.gain import AGENT, POOL
-from memshare.demo.text_to_sql import read_questions
+from memshare.demo.text_to_sql import LIBRARY, read_questions
 from memshare_agents.roster import load_roster
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.checks.sql import Tables
@@ -35,3 +35,15 @@ def test_every_question_has_a_right_answer_with_rows() -> None:
     questions = read_questions()
     tables = Tables(questions.database or "")
     assert all(tables.rows(one.sql) is not None for one in questions.every)
+
+
+def test_a_model_is_told_the_tables_and_the_customs_of_the_library(tmp_path: Path) -> None:
+    write_agent(read_questions(), tmp_path / "told", schema=True)
+    write_agent(read_questions(), tmp_path / "plain")
+
+    told, plain = (load_roster(tmp_path / name)[AGENT].instructions for name in ("told", "plain"))
+
+    assert told.startswith(plain)
+    assert told.count("CREATE TABLE") == (LIBRARY / "library.sql").read_text("utf-8").count("CREATE TABLE") > 0
+    assert "INSERT" not in told
+    assert "Genres are in lower case." in told
