@@ -21,7 +21,7 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OUR_OWN = {"benchmarks", "tests", *(folder.name for folder in ROOT.glob("*/memshare*"))}
 PART_OF = {"pydantic-core": "pydantic"}
 """Distributions that belong to another one, which names their exact version."""
-NOT_INSTALLED = {"mem0": ["mem0ai"], "graphiti_core": ["graphiti-core"]}
+NOT_INSTALLED = {"mem0": ["mem0ai"], "graphiti_core": ["graphiti-core"], "reasoning_gym": ["reasoning-gym"]}
 """What tests are run without: what only benchmarks need."""
 
 

@@ -63,8 +63,9 @@ class CredibilityRanking:
             store.note_credibility(noted)
 
     def ranked(self, store: Store, tasks: Sequence[FoundFor]) -> list[list[Hit]]:
-        """The hits for each task that may be shown, best first; one look at Redis for all of them.
+        """The hits for each task that may be shown, best first, and the shorter answer first among equals.
 
+        One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
         other, or is not shown (`memshare_memory.recall.rivalry`), nor is an unproven one beside a proven one.
         Rivals that were not found take another look.
@@ -76,7 +77,7 @@ class CredibilityRanking:
             out = {one for one, how in beaten.items() if how.is_left_out}
             judged = [(hit, next(bounds)) for hit in task.hits]
             kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
-            best = [hit for _, hit in sorted(kept, key=lambda pair: -pair[0])]
+            best = [hit for _, hit in sorted(kept, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
             beside = beside_proven_rivals(best, look.rivals)
             ranked.append(behind_rivals([hit for hit in best if hit.memory.id not in beside], beaten))
         return ranked

@@ -53,6 +53,15 @@ def test_what_was_worth_more_rises_among_those_that_are_about_as_near(
     assert shown(judging, "red lamp by the sea") == ["red lamp by the sea now", "red lamp by the sea"]
 
 
+def test_among_equals_the_shorter_answer_is_shown(judging: Recall) -> None:
+    for answer in ("It is red, as lamps by the sea mostly are.", "It is red.", "It is red, I think."):
+        remember(judging, "red lamp", answer)
+
+    found = judging.nearest("poem", "red lamp", judging.embed("red lamp").unpack(), 3, "dense").hits
+
+    assert [one.memory.answer for one in found] == ["It is red."]
+
+
 def test_what_was_worth_nothing_is_not_shown(judging: Recall, standing: CredibilityRanking) -> None:
     useless = remember(judging, "red lamp")
     remember(judging, "red shoe")

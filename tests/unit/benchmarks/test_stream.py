@@ -1,0 +1,174 @@
+"""`benchmarks.stream`: who is shown what, that it was sent, and what is made of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from benchmarks.stream.arms import Answered, Bare, masked
+from benchmarks.stream.figures import by_author, difference, of_arm
+from benchmarks.stream.relay import relaying
+from benchmarks.stream.tasks import Task, TaskSet, database_tasks
+from memshare_broker.wire.messages import Turn, Usage
+from memshare_llm.chat import Reply
+from memshare_llm.models import open_chat
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.scripted_chat import ScriptedChat
+from tests.support.word_encoder import WordEncoder
+
+AGENT = 'description = "Counts."\npool = "count"\nrubric = "count"\ninstructions = "Count."\n'
+
+
+class Echo(ScriptedChat):
+    """Says the number in the prompt, and that is wrong where the prompt says so."""
+
+    def __init__(self, name: str = "echo") -> None:
+        super().__init__()
+        self.name = name
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        self.conversations.append(tuple(turns))
+        self.schemas.append(schema)
+        return Reply(text=turns[-1].content.split()[-1], model=self.name, usage=Usage())
+
+
+def tasks(*prompts: str, unseen: Sequence[str] = ()) -> TaskSet:
+    def all_of(some: Sequence[str]) -> list[Task]:
+        return [Task(one, None, one.split()[-1]) for one in some]
+
+    examples = [Task(f"example {number}", None, str(number)) for number in range(5)]
+    return TaskSet("count", all_of(prompts), all_of(unseen), examples, lambda prompt, _: "wrong" not in prompt)
+
+
+def run(arm: str, of: TaskSet, folder: Path, done: Sequence[Answered] = (), models: int = 1) -> list[Answered]:
+    (folder / "count.toml").write_text(AGENT)
+    saved: list[Answered] = []
+    chats = [Echo(f"echo{number}") for number in range(models)]
+    Bare(arm, chats, WordEncoder(), of, folder).run(done, 2, saved.append)
+    return saved
+
+
+STREAM = ("red lamp 1", "blue shoe 2", "wrong lamp 3", "red lamp again 4", "blue shoe again 5")
+
+
+@pytest.mark.parametrize(
+    ("arm", "shown"),
+    [
+        ("alone", [(), (), (), (), (), ()]),
+        ("fixed", [("0", "1", "2")] * 6),
+        ("own", [(), (), ("1", "2"), ("1", "2"), ("2", "1", "4"), ("1", "4", "2")]),
+    ],
+)
+def test_each_rival_is_shown_its_own_right_answers_and_no_wrong_one(
+    arm: str, shown: list[tuple[str, ...]], tmp_path: Path
+) -> None:
+    answered = run(arm, tasks(*STREAM, unseen=["red lamp 6"]), tmp_path)
+
+    assert [one.right for one in answered] == [True, True, False, True, True, True]
+    assert [(one.phase, one.place) for one in answered] == [*(("stream", at) for at in range(5)), ("unseen", 0)]
+    assert [set(one.shown) for one in answered] == [set(some) for some in shown]
+    assert [one.shown[:1] for one in answered] == [some[:1] for some in shown]
+
+
+def test_models_share_what_was_right_and_keep_to_themselves_otherwise(tmp_path: Path) -> None:
+    some = tasks("red lamp 1", "red lamp 2", "red lamp 3", "red lamp 4")
+
+    own, shared = (run(arm, some, tmp_path, models=2)[2:] for arm in ("own", "shared"))
+
+    assert [one.by for one in own] == [("echo0",), ("echo1",)]
+    assert [set(one.by) for one in shared] == [{"echo0", "echo1"}] * 2
+    assert by_author({1: shared})["echo0 reads echo1"] == {"examples": 1, "right beside it": 1.0}
+
+
+def test_what_was_answered_is_not_asked_again_and_still_shown(tmp_path: Path) -> None:
+    some = tasks(*STREAM, unseen=["red lamp 6"])
+    whole = run("own", some, tmp_path)
+
+    rest = run("own", some, tmp_path, done=whole[:3])
+
+    assert [one._replace(seconds=0) for one in rest] == [one._replace(seconds=0) for one in whole[3:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("How many books has Irene Norwood?", "How many books has <mask>?"),
+        ("Irene Norwood has how many?", "Irene <mask> has how many?"),
+        ('What is "The Amber Archive" about in 1984?', "What is <mask> about in <mask>?"),
+        ("Which is long? Name it.", "Which is long? Name it."),
+        ("Between 3.5 and 2024-01-02", "Between <mask> and <mask>"),
+    ],
+)
+def test_a_masked_question_has_no_names_numbers_or_quotes(text: str, wanted: str) -> None:
+    assert masked(text) == wanted
+
+
+def test_the_relay_passes_calls_on_to_their_servers_counts_them_and_knows_what_was_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def says(what: str) -> Any:
+        return lambda _: Answer(text=what)
+
+    with (
+        serving(says("one")) as first,
+        serving(says("two")) as second,
+        relaying({"a": first.url, "b": second.url}) as relay,
+    ):
+        monkeypatch.setenv("OPENAI_BASE_URL", relay.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "test")
+        turns = (
+            Turn(role="user", content="shoe"),
+            Turn(role="assistant", content="red"),
+            Turn(role="user", content="?"),
+        )
+        said = [open_chat(f"openai:{name}", timeout=20, connections=1).reply(turns).text for name in "ab"]
+
+    assert said == ["one", "two"]
+    assert (relay.spent["calls"], relay.spent["other calls"]) == (2, 0)
+    assert relay.spent["tokens"] > 0
+    relay.assert_sent("?", ["red"])
+    with pytest.raises(AssertionError, match="'\\?' was sent without 'blue'"):
+        relay.assert_sent("?", ["red", "blue"])
+
+
+def answered(phase: Any, right: str) -> list[Answered]:
+    return [Answered(phase, place, "m", "", letter == "r", ("x",)) for place, letter in enumerate(right)]
+
+
+def test_a_difference_is_paired_by_task_over_its_orders() -> None:
+    one = {1: answered("unseen", "rrrr..rr"), 2: answered("unseen", "rrrr..rr")}
+    other = {1: answered("unseen", "....rr.."), 2: answered("unseen", "....rrrr")}
+
+    found = difference(one, other, "unseen")
+
+    assert found["difference"] == pytest.approx((4 - 2 + 1) / 8)
+    assert (found["won"], found["lost"]) == (10, 4)
+    assert found["low"] < found["difference"] < found["high"]
+    assert difference(one, {3: other[1]}, "unseen")["difference"] is None
+    assert difference(one, one, "unseen") == {"difference": 0, "low": 0, "high": 0, "won": 0, "lost": 0}
+
+
+def test_an_arm_is_told_by_the_ends_of_its_stream_and_what_is_unseen() -> None:
+    found = of_arm({1: [*answered("stream", "." * 100 + "r" * 100), *answered("unseen", "rr..")]})
+
+    assert {name: found[name] for name in ("first 100", "last 100", "stream", "unseen", "examples", "answers")} == {
+        "first 100": 0, "last 100": 1, "stream": 0.5, "unseen": 0.5, "examples": 1, "answers": 204
+    }  # fmt: skip
+
+
+def test_the_library_comes_in_an_order_of_its_own_and_every_right_answer_is_right(tmp_path: Path) -> None:
+    first, second = (database_tasks(tmp_path / str(order), 50, 20, order) for order in (1, 2))
+
+    assert first.stream != second.stream
+    assert first.unseen == second.unseen
+    assert all(first.check(one.prompt, one.answer) for one in (*first.stream, *first.unseen))
+    assert not first.check(first.stream[0].prompt, "SELECT 1")
+    texts = {one.prompt for one in first.stream}
+    assert texts.isdisjoint(one.prompt for one in (*first.unseen, *first.examples))
+    assert json.loads((tmp_path / "1" / "answers.jsonl").read_text().splitlines()[0])["answer"]
