@@ -7,8 +7,10 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import packages_distributions
 from itertools import takewhile
 from pathlib import Path
 from urllib.request import urlopen
@@ -103,6 +105,28 @@ def test_each_part_is_a_process_and_is_revived_alone(tmp_path: Path) -> None:
     wait_for(lambda: terminal.json(*memory)["concepts"], 20, "its concepts to be named")
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
         assert json.load(response)["state"] == "settled"
+    end(up)
+
+
+def test_no_child_imports_what_lies_in_the_folder_in_which_it_was_started(tmp_path: Path) -> None:
+    there, ran = tmp_path / "project", tmp_path / "ran"
+    there.mkdir()
+    for package in filter(str.isidentifier, packages_distributions()):
+        text = f"open({str(ran)!r}, 'a').write(__name__)\nraise ImportError('a file of the project')\n"
+        (there / f"{package}.py").write_text(text)
+    terminal = Terminal(tmp_path / "data")
+    terminal.environment["MEMSHARE_CONCEPTS"] = "true"
+    command = [str(Path(sys.executable).with_name("memshare")), "up", "--port", "0", "--agents", "1", "--json"]
+    up = subprocess.Popen(
+        command, cwd=there, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert up.stdout is not None
+
+    assert up.stdout.readline(), up.communicate()
+    [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
+
+    assert terminal.settled(task_id)["state"] == "settled"
+    assert not ran.exists(), ran.read_text()
     end(up)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from multiprocessing import Pipe
 from typing import Any
 
+from memshare_broker.child_processes.python import python
+
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")  # of the environment, and no key
 GOING_WITHIN = 5.0  # seconds from the end of its connection to its own
 
@@ -34,12 +36,11 @@ class _Process:
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._connection, theirs = Pipe()
-        # -P: whatever lies in the folder in which memshare was started is no module of ours.
         environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         environment["PYTHONPATH"] = os.pathsep.join(place for place in sys.path if place)
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", *command, str(theirs.fileno())],
+                python(*command, str(theirs.fileno())),
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

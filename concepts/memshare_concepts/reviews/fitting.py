@@ -17,6 +17,7 @@ from math import log
 from fsrs import Rating, ReviewLog, Scheduler
 from pydantic import TypeAdapter
 
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import MemshareError
 from memshare_concepts.reviews.card import GRADES, Review, replayed, scheduler_of
 from memshare_concepts.reviews.card_store import Fitted
@@ -37,7 +38,7 @@ _HISTORIES: TypeAdapter[list[tuple[Review, ...]]] = TypeAdapter(list[tuple[Revie
 def fit_apart(histories: Histories) -> Fitted:
     """Fit in a process of its own. Raises `MemshareError` where that fails, such as without torch."""
     done = subprocess.run(
-        [sys.executable, "-m", "memshare_concepts.reviews.fitting"],
+        python("-m", "memshare_concepts.reviews.fitting"),
         input=_HISTORIES.dump_json([tuple(one) for one in histories]),
         capture_output=True,
         timeout=PATIENCE,

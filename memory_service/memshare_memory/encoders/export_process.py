@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.encoder_name import BUNDLED
 from memshare_memory.encoders.export_folder import Export, export_folder, read_export
@@ -46,16 +47,7 @@ def exported(path: str | None, name: str | None, exports: Path) -> Export:
 
 
 def _run_export(path: str | None, name: str | None, folder: Path) -> None:
-    # -P: whatever lies in the folder in which memshare was started is no module of ours.
-    command = [
-        sys.executable,
-        "-P",
-        "-m",
-        "memshare_memory.encoders.export",
-        path or "",
-        name or "",
-        str(folder),
-    ]
+    command = python("-m", "memshare_memory.encoders.export", path or "", name or "", str(folder))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
     about = name or path or BUNDLED
     try:

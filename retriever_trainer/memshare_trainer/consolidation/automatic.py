@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -12,6 +11,7 @@ from contextlib import closing
 import redis
 
 from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
+from memshare_broker.child_processes.python import python
 from memshare_broker.connection import connect
 from memshare_broker.presence import Presence, present
 from memshare_broker.settings import Settings
@@ -75,7 +75,7 @@ class Automatic:
 
 def start() -> subprocess.Popen[bytes]:
     """A consolidation at low priority, which ends when this process does: its standard input ends then."""
-    command = [sys.executable, "-m", "memshare_trainer.consolidation", Job(background=True).model_dump_json()]
+    command = python("-m", "memshare_trainer.consolidation", Job(background=True).model_dump_json())
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
 
 

@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +15,7 @@ import uvicorn
 
 from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
 from memshare.operate.child import ends_with_parent
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import Unreachable
 from memshare_scorer.checks.sql import Tables
 
@@ -189,7 +189,7 @@ def student_answers() -> Iterator[None]:
     """While the block runs, the environment names the student as the model, for the workers that are started in it."""
     before = dict(os.environ)
     process = subprocess.Popen(
-        [sys.executable, "-m", "memshare.demo.student_server"],
+        python("-m", "memshare.demo.student_server"),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,

@@ -80,6 +80,8 @@ def environment_of(settings: Settings) -> dict[str, str]:
     for name in settings.model_fields_set - {"data", "config"}:
         if (value := getattr(settings, name)) is not None:
             environment.setdefault(f"MEMSHARE_{name.upper()}", _text(value))
+        if isinstance(value, Path):  # as it is written out: a child may run in another folder
+            environment[f"MEMSHARE_{name.upper()}"] = str(value)
     for name in ("redis_url", "qdrant_url", "memory_url", "exports"):
         variable, value = f"MEMSHARE_{name.upper()}", getattr(settings, name)
         environment.pop(variable, None)

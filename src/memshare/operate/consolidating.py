@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 
 from memshare.operate.child import environment_of
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings
 from memshare_trainer.consolidation.outcome import Consolidated, Job, Report, Trial, Worse
@@ -35,7 +35,7 @@ def _followed(settings: Settings, job: Job, follow: Follow) -> Report:
     Raises `Worse` where the trained encoder failed its check, `BadInput` where there is too little to train on, and
     `MemshareError` for anything else that ends it. Ctrl-C ends the process too: nothing has changed then.
     """
-    command = [sys.executable, "-m", "memshare_trainer.consolidation", job.model_dump_json()]
+    command = python("-m", "memshare_trainer.consolidation", job.model_dump_json())
     with tempfile.TemporaryFile("w+") as said:
         process = subprocess.Popen(
             command,

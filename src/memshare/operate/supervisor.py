@@ -7,10 +7,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from ipaddress import ip_address
+from pathlib import Path
 
 import redis
 
@@ -19,6 +19,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare_agents.roster import load_roster
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
+from memshare_broker.child_processes.python import python
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import present
@@ -123,6 +124,7 @@ class Supervisor:
                 "--read_only=True",  # else whoever has its password can send tasks and stop workers
                 f"--db={self.settings.data / 'flower.db'}",
                 environment=self._flower_environment,
+                folder=self._logs,  # Celery imports the app from the folder in which it runs
             )
         if self._serve_port:
             self._run("serve", "-m", "memshare", "serve", "--port", str(self._serve_port))
@@ -157,17 +159,23 @@ class Supervisor:
         self._run(f"explore-{pool}", "-m", "memshare", *words, every=self.settings.explore_hours * 3_600)
 
     def _run(
-        self, name: str, *arguments: str, environment: dict[str, str] | None = None, every: float | None = None
+        self,
+        name: str,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        folder: Path | None = None,
+        every: float | None = None,
     ) -> None:
-        """Run Python in a child; what is run `every` so many seconds is run at low priority."""
+        """Run Python in a child, in another `folder` where one is named; `every` so many seconds at low priority."""
         log = self._logs / f"{name}.log"
         nice = ["nice"] if every else []
 
         def start() -> subprocess.Popen[bytes]:
             with log.open("ab") as file:
                 return subprocess.Popen(
-                    [*nice, sys.executable, *arguments],
+                    [*nice, *python(*arguments)],
                     env=environment or self._environment,
+                    cwd=folder,
                     stdin=subprocess.DEVNULL,
                     stdout=file,
                     stderr=file,

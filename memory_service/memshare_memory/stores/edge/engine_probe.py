@@ -14,6 +14,7 @@ from pathlib import Path
 import qdrant_edge as edge
 from pydantic import ValidationError
 
+from memshare_broker.child_processes.python import python
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points
 from memshare_memory.stores.edge import edge_requests
@@ -39,7 +40,7 @@ class Probed(Message):
 
 def probe(folder: Path, engine: Path) -> Sum:
     """What the pool holds; raises `Damaged` where it cannot be read whole."""
-    command = [sys.executable, "-m", __name__, str(engine)]
+    command = python("-m", __name__, str(engine))
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST, check=False)
     except subprocess.TimeoutExpired as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare.terminal.console import errors, print_json, print_text
 from memshare.terminal.memory_pages import counted
 from memshare.terminal.progress import progress_bar
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
@@ -143,7 +143,7 @@ def _say_salvaged(found: Salvaged, *, as_json: bool) -> None:
 
 def salvage(settings: Settings, *, repair: bool) -> Salvaged:
     """Look at the pool of the data folder; raises `MemshareError` where it cannot be read at all, or is in use."""
-    command = [sys.executable, "-m", "memshare_memory.pool.salvage", *(["repair"] if repair else [])]
+    command = python("-m", "memshare_memory.pool.salvage", *(["repair"] if repair else []))
     with hold_folder(settings.data):
         done = subprocess.run(
             command, env=environment_of(settings), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
 from functools import partial
@@ -23,6 +22,7 @@ from memshare.operate.backup.archive import AGENTS, ENCODER, POOL, REDIS, Archiv
 from memshare.operate.backup.make import Progress
 from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
 from memshare.operate.child import environment_of
+from memshare_broker.child_processes.python import python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
@@ -121,7 +121,7 @@ def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, 
 
 
 def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Progress) -> Refilled:
-    command = [sys.executable, "-m", "memshare_memory.pool.refill", job.model_dump_json()]
+    command = python("-m", "memshare_memory.pool.refill", job.model_dump_json())
     process = subprocess.Popen(
         command, env=environment_of(settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
