@@ -38,6 +38,7 @@ TOWN = Path(__file__).parents[2] / "src" / "memshare" / "evaluation" / "town"
 EACH = 3  # tasks of each of the agents that a model grades
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LOOK_EVERY = 2.0  # seconds
+OTHER = "other"  # pool
 WAITING = 12  # memories of a new pool, which are to be named and compared
 BESIDE = 8  # questions that are asked while calls in the background wait, and again when none does
 
@@ -108,7 +109,7 @@ def _beside(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]]
     """The same questions alone, and while calls of a new pool wait: the seconds until each is answered."""
     asked = library_questions(800)[-BESIDE:]
     given = [
-        NewMemory(pool="other", prompt=one.text, answer=one.sql, new_pool=True)
+        NewMemory(pool=OTHER, prompt=one.text, answer=one.sql, new_pool=True)
         for one in read_questions().of("dev")[:WAITING]
     ]
 
@@ -170,8 +171,9 @@ def _rubric(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]]
 
 
 def _questions(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
-    _until_idle(deployed.client)  # its memories have concepts by now
-    code, said = deployed.command("concepts", "ask", "--pool", "library", "--topic", "books", "--count", "3")
+    """New questions of what the memories of `beside` are about, once their concepts were named."""
+    _until_idle(deployed.client)
+    code, said = deployed.command("concepts", "ask", "--pool", OTHER, "--topic", "books", "--count", "3")
     return {"exit status": code} | ({"said": said[-300:]} if code else {})
 
 
@@ -200,9 +202,9 @@ PARTS: Mapping[str, Callable[[Deployed, int, Callable[[Mapping[str, Any]], None]
     "learn": _learn,
     "seed": _seed,
     "rubric": _rubric,
-    "questions": _questions,
     "answer": _answer,
     "reasoning": _reasoning,
+    "questions": _questions,
 }
 
 

@@ -20,15 +20,16 @@ You plan how a question is answered, step by step. `question` is what was asked,
 the answers that were rejected and why, `done` the last steps, `waiting` the steps that wait after this one, `left` \
 how many steps and levels of parts remain.
 
-Write the list of the next steps. It takes the place of this step, and what waits after it goes on. Where the \
-question has parts, give each a coordinator whose `goal` is that part as a question of its own: a coordinator before \
-the end of the list has it answered and checked, and the steps after it find its answer in `knowledge`. A \
-coordinator at the end of the list plans on for `question` itself. Where `part_of` is there, `question` is such a \
-part of it: plan for `question` alone. Search for what is missing before you answer; where the second search depends \
-on what the first finds, plan the first alone and a coordinator after it. Open a page only if it is the `source` of \
-an item or stands in the question. Do not repeat a step that is done. As soon as the knowledge is enough: responder, \
-then discriminator. After a rejected answer mend its reason, by another search or another page. With few steps left, \
-answer from what there is. The list may be empty where `waiting` is not, and nothing is to be done before it."""
+Write the list of the next steps: as few as do, mostly one to three, each in few words. It takes the place of \
+this step, and what waits after it goes on. Where the question has parts, give each a coordinator whose `goal` \
+is that part as a question of its own: a coordinator before the end of the list has it answered and checked, and \
+the steps after it find its answer in `knowledge`. A coordinator at the end of the list plans on for `question` \
+itself. Where `part_of` is there, `question` is such a part of it: plan for `question` alone. Search for what is \
+missing before you answer; where the second search depends on what the first finds, plan the first alone and a \
+coordinator after it. Open a page only if it is the `source` of an item or stands in the question. Do not repeat \
+a step that is done. As soon as the knowledge is enough: responder, then discriminator. After a rejected answer \
+mend its reason, by another search or another page. With few steps left, answer from what there is. The list may \
+be empty where `waiting` is not, and nothing is to be done before it."""
 
 
 class CoordinatorArguments(Arguments):

@@ -27,7 +27,7 @@ def plan_schema(operators: tuple[Operator[Any], ...]) -> type[BaseModel]:
     schema: type[BaseModel] = create_model(
         "Plan",
         __config__=ConfigDict(extra="forbid"),
-        thought=(str, Field(max_length=2_000, description="why this list, in a sentence or two")),
+        thought=(str, Field(max_length=2_000, description="why this list, in a short sentence")),
         steps=(list[choice], Field(max_length=LONGEST, description="what to do, in this order; none: nothing")),
     )
     return schema
