@@ -3,7 +3,8 @@
 The protocol of StreamBench (arXiv 2406.08747): a stream of tasks from an empty pool, each right or wrong by a program,
 and then unseen ones. The rivals answer the same tasks in the same order: `alone`; `fixed`, the same three examples of
 people; `own`, its three nearest right answers by the encoder; `masked`, the same without names and numbers; `shared`,
-those of all models. `memshare` is `memshare up` with default settings. What was answered is saved, and not asked again.
+those of all models. `possible` asks what is unseen once more, with those answers of `own` first that are made as the
+right one is: no retriever can know more. `memshare` is `memshare up` with default settings. What was answered is saved, and not asked again.
 """
 
 from __future__ import annotations
@@ -30,8 +31,7 @@ from memshare.terminal.console import errors
 from memshare_llm.models import open_chat
 from memshare_memory.encoders.open_encoder import open_encoder
 
-BARE = ("alone", "fixed", "own", "masked", "shared")
-ARMS = (*BARE, "memshare")
+ARMS = ("alone", "fixed", "own", "possible", "masked", "shared", "memshare")
 TIMEOUT = 120.0  # seconds of one call, as by default
 TOKENS = 400  # of a prompt with three examples, some
 
@@ -87,6 +87,8 @@ def main(
                 for name in arms:
                     at = kept / f"{name}-{number}"
                     sets[number] = make(at / "agents", number)
+                    if name == "possible":
+                        _begin_as(kept / f"own-{number}", at)
                     found.setdefault(name, {})[number] = answered = _read(at / "answers.jsonl")
                     _run(name, at, sets[number], list(servers), relay, answered, at_once)
                     _count(spent.setdefault(name, {}), at / "answers.jsonl")
@@ -151,6 +153,16 @@ def _named(text: str) -> tuple[str, str]:
     if not (name and found and url.startswith(("http://", "https://"))):
         raise typer.BadParameter(f"Write --model NAME=http://HOST:PORT/v1, not {text!r}.")
     return name, url
+
+
+def _begin_as(other: Path, at: Path) -> None:
+    """Begin an arm with the stream of another one; raises `BadParameter` where that has not run."""
+    whole, begun = other / "answers.jsonl", at / "answers.jsonl"
+    if not whole.exists():
+        raise typer.BadParameter(f"The arm possible goes on from {other.name}, which has not run: --arm own, too.")
+    if not begun.exists():
+        stream = [one | {"spent": {}} for one in map(json.loads, whole.read_text("utf-8").splitlines())]
+        begun.write_text("".join(f"{json.dumps(one)}\n" for one in stream if one["phase"] == "stream"), "utf-8")
 
 
 def _read(file: Path) -> list[Answered]:

@@ -68,6 +68,7 @@ class Bare:
         self._agent = load_roster(folder)[tasks.agent]
         self._kept: list[Memory] = []
         self._vectors: list[np.ndarray] = []
+        self._forms: list[str | None] = []
 
     def run(self, done: Sequence[Answered], at_once: int, save: Save) -> None:
         """Answer the stream and then what is unseen, some at once; `done` was answered before."""
@@ -120,12 +121,15 @@ class Bare:
         if not own:
             return []
         near = np.stack([self._vectors[at] for at in own]) @ self._vector(task.prompt)
+        if self._arm == "possible":  # the best retriever knows which answers are made alike
+            near += [2.0 * (self._forms[at] == task.form) for at in own]
         return [self._kept[own[at]] for at in np.argsort(-near, kind="stable")[:K]]
 
     def _keep(self, task: Task, one: Answered) -> None:
         if all(kept.prompt != task.prompt or kept.model != one.model for kept in self._kept):
             self._kept.append(_memory(task, one.answer, one.model))
             self._vectors.append(self._vector(task.prompt))
+            self._forms.append(task.form)
 
     def _vector(self, prompt: str) -> np.ndarray:
         text = masked(prompt) if self._arm == "masked" else prompt

@@ -33,11 +33,12 @@ EXAMPLES = 6  # tasks of each kind that come with the right answer of a person
 
 
 class Task(NamedTuple):
-    """A task, its kind, and an answer that is right."""
+    """A task, its kind, an answer that is right, and a name of the answers that are made like it."""
 
     prompt: str
     kind: str | None
     answer: str
+    form: str | None = None
 
 
 class TaskSet(NamedTuple):
@@ -73,7 +74,7 @@ def database_tasks(folder: Path, number: int, unseen: int, order: int, questions
     check = database_agent(questions, folder)
 
     def tasks(split: str, count: int, seed: int) -> list[Task]:
-        every = [Task(one.text, None, one.sql) for one in questions.of(split)]
+        every = [Task(one.text, None, one.sql, str(one.query.number)) for one in questions.of(split)]
         random.Random(seed).shuffle(every)
         return every[:count]
 
@@ -91,7 +92,7 @@ def gym_tasks(folder: Path, number: int, unseen: int, order: int, families: Sequ
     for family in families:
         dataset = create_dataset(family, size=2 * each, seed=1)
         some = {entry["question"]: entry for entry in dataset}  # small families repeat themselves
-        made[family] = [Task(prompt, family, str(entry["answer"])) for prompt, entry in some.items()]
+        made[family] = [Task(prompt, family, str(entry["answer"]), family) for prompt, entry in some.items()]
         entries += [json.dumps({"family": family, "entry": entry}, default=str) for entry in some.values()]
     (folder / "gym.toml").write_text((HERE / "gym.toml").read_text("utf-8") + _kinds(families), "utf-8")
     for name in ("gym.rubric.toml", "gym_check.py"):

@@ -76,6 +76,19 @@ def test_each_rival_is_shown_its_own_right_answers_and_no_wrong_one(
     assert [one.shown[:1] for one in answered] == [some[:1] for some in shown]
 
 
+def test_what_is_possible_is_shown_answers_of_the_same_form_first(tmp_path: Path) -> None:
+    stream = [
+        Task("red lamp 1", None, "1", "a"),
+        Task("blue shoe 2", None, "2", "b"),
+        Task("old boat 3", None, "3", "c"),
+    ]
+    some = TaskSet("count", stream, [Task("red lamp 4", None, "4", "b")], [], lambda *_: True)
+
+    [one] = run("possible", some, tmp_path, done=run("own", some, tmp_path)[:3])
+
+    assert one.shown[:2] == ("2", "1")
+
+
 def test_models_share_what_was_right_and_keep_to_themselves_otherwise(tmp_path: Path) -> None:
     some = tasks("red lamp 1", "red lamp 2", "red lamp 3", "red lamp 4")
 
