@@ -4,7 +4,8 @@ The protocol of StreamBench (arXiv 2406.08747): a stream of tasks from an empty 
 and then unseen ones. The rivals answer the same tasks in the same order: `alone`; `fixed`, the same three examples of
 people; `own`, its three nearest right answers by the encoder; `masked`, the same without names and numbers; `shared`,
 those of all models. `possible` asks what is unseen once more, with those answers of `own` first that are made as the
-right one is: no retriever can know more. `memshare` is `memshare up` with default settings. What was answered is saved, and not asked again.
+right one is: no retriever can know more. `memshare` is `memshare up` with default settings. What was answered is
+saved, and not asked again.
 """
 
 from __future__ import annotations
