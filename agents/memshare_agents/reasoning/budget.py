@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 
 from pydantic import Field
 
@@ -21,8 +22,7 @@ class RunLimits(TomlForm):
     steps: int = Field(default=24, ge=1, le=100)
     calls: int = Field(default=60, ge=1, le=1_000, description="of models, by all steps together")
     tokens: int = Field(default=150_000, ge=1, description="read and written by all model calls of the run")
-    # With the last call's own limit it stays below the time after which the task is sent again.
-    seconds: float = Field(default=140, gt=0)
+    seconds: float | None = Field(default=None, gt=0, description="absent: as long as a task may take")
     sub_questions: int = Field(
         default=0, ge=0, le=MAX_PARTS, description="with verified answers that are graded, to become memories, too"
     )
@@ -43,7 +43,7 @@ class RunBudget:
         self.calls = 0
         self._limits = limits
         self._clock = clock
-        self._end = clock() + limits.seconds
+        self._end = clock() + (limits.seconds or inf)
 
     def check(self) -> None:
         """Raise `UsedUp` where nothing is left."""

@@ -24,8 +24,8 @@ class SearcherArguments(Arguments):
         description="the words to search for: names and terms rather than a whole question"
     )
     places: list[Place] = Field(default=["memory", "documents"], min_length=1, max_length=3)
-    filters: SortedConditions = Field(
-        default=SortedConditions(), description="conditions on memories; null where there are none"
+    filters: SortedConditions | None = Field(
+        default=None, description="null, unless the question itself says by whom, of when or how good a memory is to be"
     )
 
 
@@ -43,7 +43,7 @@ def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
         return [ShortTermItem("link", one.snippet, one.url, one.title) for one in found]
 
     ways: dict[Place, Callable[[], list[ShortTermItem]]] = {
-        "memory": lambda: context.knowledge.search(arguments.query, arguments.filters),
+        "memory": lambda: context.knowledge.search(arguments.query, arguments.filters or SortedConditions()),
         "documents": in_documents,
         "web": in_web,
     }
