@@ -42,9 +42,9 @@ def test_the_bundled_agents_have_their_nine_kinds() -> None:
         "reasoning": (),
     }
     assert {(agent.name, agent.pool, agent.memories) for agent in roster.values()} == {
-        ("logic", "logic", 3),
-        ("plan", "plan", 3),
-        ("poem", "poem", 3),
+        ("logic", "logic", None),
+        ("plan", "plan", None),
+        ("poem", "poem", None),
         ("reasoning", "reasoning", 5),
     }
 
