@@ -22,7 +22,6 @@ Judge = Callable[[str, bool], bool]
 """From a claim, and whether it is supported, to the verdict."""
 
 RESPOND = {"operator": "responder", "hint": ""}
-NO_FILTERS = dict.fromkeys(("agent", "kind", "submitter", "since", "until", "words"))
 
 
 class ClaimPair(NamedTuple):
@@ -96,7 +95,7 @@ class Answerer:
     def _said(self, asked: dict[str, Any], wanted: str) -> dict[str, Any]:
         items = {one["text"]: one["item"] for one in asked["knowledge"] if one.get("text") in self._right}
         if wanted == "Plan":
-            where = {"operator": "searcher", "query": asked["question"], "places": ["memory"], "filters": NO_FILTERS}
+            where = {"operator": "searcher", "query": asked["question"], "places": ["memory"]}
             return {"thought": "-", "steps": [*([] if items else [where]), RESPOND]}
         if wanted == "Response":
             failed = {one["answer"] for one in asked["failed"]}

@@ -65,13 +65,10 @@ def planned(*steps: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def search(query: str, *places: str, **filters: Any) -> dict[str, Any]:
+    if not filters:
+        return {"operator": "searcher", "query": query, "places": list(places or ("memory", "documents"))}
     conditions = dict.fromkeys(("agent", "kind", "submitter", "since", "until", "words")) | filters
-    return {
-        "operator": "searcher",
-        "query": query,
-        "places": list(places or ("memory", "documents")),
-        "filters": conditions,
-    }
+    return {"operator": "filter", "query": query, "filters": conditions}
 
 
 def browse(source: str, looking_for: str = "the answer") -> dict[str, Any]:

@@ -11,8 +11,8 @@ from memshare_agents.reasoning.coordinator import coordinator
 from memshare_agents.reasoning.discriminator import discriminator
 from memshare_agents.reasoning.operator import Operator
 from memshare_agents.reasoning.responder import responder
-from memshare_agents.reasoning.searcher import searcher
+from memshare_agents.reasoning.searcher import filtered, searcher
 
 OPERATORS: Mapping[str, Operator[Any]] = MappingProxyType(
-    {one.name: one for one in (coordinator, searcher, browser, responder, discriminator)}
+    {one.name: one for one in (coordinator, searcher, filtered, browser, responder, discriminator)}
 )

@@ -1,4 +1,7 @@
-"""The searcher: finds memories of the pool, passages of documents and, where it is set up, pages of the web."""
+"""The searcher: finds memories of the pool, passages of documents and, where it is set up, pages of the web.
+
+Exact conditions on memories are for an operator of its own: a small model fills in every form that it is given.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,18 @@ FOUND = 5  # passages and pages a search
 Place = Literal["memory", "documents", "web"]
 
 
+Query = Annotated[
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=400),
+    Field(description="the words to search for: names and terms rather than a whole question"),
+]
+
+
 class SearcherArguments(Arguments):
     """What to look for, and where."""
 
-    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=400)] = Field(
-        description="the words to search for: names and terms rather than a whole question"
-    )
+    query: Query
     places: list[Place] = Field(default=["memory", "documents"], min_length=1, max_length=3)
-    filters: SortedConditions | None = Field(
-        default=None, description="null, unless the question itself says by whom, of when or how good a memory is to be"
-    )
 
 
 def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
@@ -43,7 +48,7 @@ def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
         return [ShortTermItem("link", one.snippet, one.url, one.title) for one in found]
 
     ways: dict[Place, Callable[[], list[ShortTermItem]]] = {
-        "memory": lambda: context.knowledge.search(arguments.query, arguments.filters or SortedConditions()),
+        "memory": lambda: context.knowledge.search(arguments.query, SortedConditions()),
         "documents": in_documents,
         "web": in_web,
     }
@@ -62,9 +67,30 @@ def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
     return OperatorResult(said="; ".join(said), read=tuple(item.name for item in items), items=tuple(items))
 
 
+class FilterArguments(Arguments):
+    """What to look for, and which memories count."""
+
+    query: Query
+    filters: SortedConditions
+
+
+def run_filtered(arguments: FilterArguments, context: Context) -> OperatorResult:
+    """Search the memories that exact conditions let through, nearest first or sorted."""
+    items = context.knowledge.search(arguments.query, arguments.filters)
+    return OperatorResult(
+        said=f"memory: {len(items)} found", read=tuple(item.name for item in items), items=tuple(items)
+    )
+
+
 searcher = Operator(
     name="searcher",
     does="Searches the memories, the documents or the web (see `places`) by words and by meaning.",
     arguments=SearcherArguments,
     run=run,
+)
+filtered = Operator(
+    name="filter",
+    does="Searches the memories by exact conditions. Only where the question itself says by whom, of when or how good.",
+    arguments=FilterArguments,
+    run=run_filtered,
 )

@@ -150,8 +150,7 @@ def check(task: str) -> dict[str, Any]:
 
 
 def _search(query: str, places: Sequence[str]) -> dict[str, Any]:
-    nothing = dict.fromkeys(("agent", "kind", "submitter", "since", "until", "words"))
-    return {"operator": "searcher", "query": query, "places": list(places), "filters": nothing}
+    return {"operator": "searcher", "query": query, "places": list(places)}
 
 
 def _sentences(text: str) -> list[str]:

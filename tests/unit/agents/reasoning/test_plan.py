@@ -20,8 +20,8 @@ def calls(*steps: dict[str, Any]) -> list[str]:
     return [call.operator for call in calls_in(plan, "a goal")]
 
 
-def test_there_are_five_operators() -> None:
-    assert list(OPERATORS) == ["coordinator", "searcher", "browser", "responder", "discriminator"]
+def test_the_operators_are_these() -> None:
+    assert list(OPERATORS) == ["coordinator", "searcher", "filter", "browser", "responder", "discriminator"]
 
 
 def test_a_list_keeps_its_order_and_its_arguments() -> None:
@@ -89,6 +89,6 @@ def test_the_schema_is_one_that_providers_take_and_is_made_once() -> None:
     schema = strict_schema(plan_schema(ALL))
 
     assert schema["required"] == ["thought", "steps"]
-    assert len(schema["properties"]["steps"]["items"]["anyOf"]) == 5
+    assert len(schema["properties"]["steps"]["items"]["anyOf"]) == len(OPERATORS)
     assert "discriminator" not in schema["properties"]["steps"]["items"]
     assert plan_schema(ALL) is plan_schema(tuple(OPERATORS.values()))
