@@ -67,8 +67,10 @@ def planned(*steps: Mapping[str, Any]) -> dict[str, Any]:
 def search(query: str, *places: str, **filters: Any) -> dict[str, Any]:
     if not filters:
         return {"operator": "searcher", "query": query, "places": list(places or ("memory", "documents"))}
-    conditions = dict.fromkeys(("agent", "kind", "submitter", "since", "until", "words")) | filters
-    return {"operator": "filter", "query": query, "filters": conditions}
+    sort = filters.pop("sort", None)
+    words = [{"field": "words", "value": one} for one in filters.pop("words", ())]
+    others = [{"field": field, "value": str(value)} for field, value in filters.items()]
+    return {"operator": "filter", "query": query, "conditions": [*words, *others], "sort": sort}
 
 
 def browse(source: str, looking_for: str = "the answer") -> dict[str, Any]:

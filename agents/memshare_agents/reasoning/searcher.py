@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, StringConstraints, ValidationError
 
-from memshare_agents.reasoning.knowledge import SortedConditions
+from memshare_agents.reasoning.knowledge import Sort, SortedConditions
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.wire.checking import readable
 
 FOUND = 5  # passages and pages a search
 
@@ -67,16 +68,38 @@ def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
     return OperatorResult(said="; ".join(said), read=tuple(item.name for item in items), items=tuple(items))
 
 
+Field_ = Literal[
+    "agent", "kind", "submitter", "model", "since", "until", "words", "score_from", "score_to", "credibility_from",
+    "credibility_to"
+]  # fmt: skip
+
+
+class Condition(Arguments):
+    """One exact condition on memories."""
+
+    field: Field_ = Field(description="since, until: a day such as 2026-11-24; words: one that stands in it")
+    value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
+
+
 class FilterArguments(Arguments):
-    """What to look for, and which memories count."""
+    """What to look for, and which memories count: all conditions must hold."""
 
     query: Query
-    filters: SortedConditions
+    conditions: list[Condition] = Field(max_length=6)
+    sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
 def run_filtered(arguments: FilterArguments, context: Context) -> OperatorResult:
     """Search the memories that exact conditions let through, nearest first or sorted."""
-    items = context.knowledge.search(arguments.query, arguments.filters)
+    given: dict[str, object] = {one.field: one.value for one in arguments.conditions if one.field != "words"}
+    words = [one.value for one in arguments.conditions if one.field == "words"]
+    try:
+        filters = SortedConditions.model_validate(given | {"words": words, "sort": arguments.sort})
+    except ValidationError as error:
+        return OperatorResult(
+            said=f"memory: nothing was searched, as a condition is wrong: {readable(error, 'filter')}"
+        )
+    items = context.knowledge.search(arguments.query, filters)
     return OperatorResult(
         said=f"memory: {len(items)} found", read=tuple(item.name for item in items), items=tuple(items)
     )
