@@ -44,10 +44,10 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
     Raises `BadInput` where a run may take so long that its message would be sent again meanwhile.
     """
     most = settings.longest_task - SERVER_WAIT - settings.model_timeout
-    limits = agent.limits.model_copy(update={"seconds": agent.limits.seconds or most})
-    if limits.seconds > most:
+    seconds = agent.limits.seconds or most
+    if seconds > most:
         raise BadInput(
-            f"Agent {agent.name!r} gives a run {limits.seconds:g} seconds; at most {most:g} fit with "
+            f"Agent {agent.name!r} gives a run {seconds:g} seconds; at most {most:g} fit with "
             f"MEMSHARE_MODEL_TIMEOUT={settings.model_timeout:g}. Lower the one, or raise the other."
         )
     chats = {model: chat}
@@ -55,6 +55,7 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
         if name not in chats:
             chats[name] = open_limited(settings, name, "answers", connections=settings.concurrency)
     by_operator = {operator: chats[name] for operator, name in agent.models.items()}
+    limits = agent.limits.model_copy(update={"seconds": seconds})
     return Reasoner(limits, chat, by_operator, open_sources(settings, _memory(settings)))
 
 

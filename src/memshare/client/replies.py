@@ -88,7 +88,7 @@ class AgentFileReply(Message):
     description: str
     instructions: str = Field(description="of a task that names no kind")
     kinds: dict[str, AgentKind]
-    memories: int = Field(description="that a task is shown, at most")
+    memories: int | None = Field(description="that a task is shown, at most; none: learnt from grades")
     recall: str
     claims: bool = Field(description="false: its answers are made up, and contradict nothing")
     engine: str | None = Field(description="null: one call of the model")
