@@ -79,7 +79,8 @@ def _file(backend: Backend, name: str) -> AgentFileReply | None:
     if found is None:
         return None
     fields = found.model_dump(include=set(AgentFileReply.model_fields))
-    return AgentFileReply(**fields | ({} if found.engine else {"limits": {}}))
+    limits = {name: bound for name, bound in found.limits if bound is not None} if found.engine else {}
+    return AgentFileReply(**fields | {"limits": limits})
 
 
 @serves(Sharing.rubrics)
