@@ -93,7 +93,7 @@ class ChosenCriterion(ReplyForm):
     points: float = Field(ge=1, le=POINTS, allow_inf_nan=False)
 
 
-class Choice(ReplyForm):
+class CriteriaChoice(ReplyForm):
     """The criteria that are taken, after what was thought of each draft: who judges last justifies a choice."""
 
     judgements: list[DraftJudgement] = Field(min_length=1, max_length=20)
@@ -150,7 +150,7 @@ def draft(chat: Chat, domain: str, sets: int, progress: Callable[[int, int], Non
         drafts.append(ask(chat, conversation(PROPOSE, {"domain": domain}), Draft).value)
         progress(number, sets + 1)
     numbered = [{"draft": number, **one.model_dump()} for number, one in enumerate(drafts, 1)]
-    choice = ask(chat, conversation(CHOOSE, {"domain": domain, "drafts": numbered}), Choice).value
+    choice = ask(chat, conversation(CHOOSE, {"domain": domain, "drafts": numbered}), CriteriaChoice).value
     calls = sets + 1 + len(choice.criteria)
     progress(sets + 1, calls)
 

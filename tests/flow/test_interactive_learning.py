@@ -31,6 +31,7 @@ QUEUES = ("ada", "bob", "scorer", "memory")
 AGENT = """
 description = "{0}"
 pool = "verse"
+memories = 3
 rubric = "verse"
 instructions = "You are {0}."
 [kinds.ode]

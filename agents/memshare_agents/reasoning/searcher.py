@@ -81,7 +81,7 @@ class Condition(Arguments):
     value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
 
 
-class FilterArguments(Arguments):
+class FilteredSearch(Arguments):
     """What to look for, and which memories count: all conditions must hold."""
 
     query: Query
@@ -89,7 +89,7 @@ class FilterArguments(Arguments):
     sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
-def run_filtered(arguments: FilterArguments, context: Context) -> OperatorResult:
+def run_filtered(arguments: FilteredSearch, context: Context) -> OperatorResult:
     """Search the memories that exact conditions let through, nearest first or sorted."""
     given: dict[str, object] = {one.field: one.value for one in arguments.conditions if one.field != "words"}
     words = [one.value for one in arguments.conditions if one.field == "words"]
@@ -114,6 +114,6 @@ searcher = Operator(
 filtered = Operator(
     name="filter",
     does="Searches the memories by exact conditions. Only where the question itself says by whom, of when or how good.",
-    arguments=FilterArguments,
+    arguments=FilteredSearch,
     run=run_filtered,
 )
