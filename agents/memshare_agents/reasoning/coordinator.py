@@ -43,8 +43,7 @@ class CoordinatorArguments(Arguments):
 def run(arguments: CoordinatorArguments, context: Context) -> OperatorResult:
     operators = tuple(context.operators.values())
     turns = conversation(INSTRUCTIONS, document(arguments.goal, context))
-    schema = plan_schema(operators, may_be_empty=bool(context.waiting))
-    plan = ask(context.chat, turns, schema).value
+    plan = ask(context.chat, turns, plan_schema(operators)).value
     calls = calls_in(plan, arguments.goal)
     thought: str = plan.thought  # type: ignore[attr-defined]
     names = " → ".join(call.operator for call in calls)

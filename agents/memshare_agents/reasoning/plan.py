@@ -20,7 +20,7 @@ class _Named(Arguments):
 
 
 @lru_cache(maxsize=128)
-def plan_schema(operators: tuple[Operator[Any], ...], *, may_be_empty: bool = True) -> type[BaseModel]:
+def plan_schema(operators: tuple[Operator[Any], ...]) -> type[BaseModel]:
     """A model with one form of step for each operator: its name and its arguments."""
     step = reduce(or_, map(_form, operators))
     choice: Any = Annotated[step, Field(discriminator="operator")] if len(operators) > 1 else step
@@ -28,10 +28,7 @@ def plan_schema(operators: tuple[Operator[Any], ...], *, may_be_empty: bool = Tr
         "Plan",
         __config__=ConfigDict(extra="forbid"),
         thought=(str, Field(max_length=2_000, description="why this list, in a short sentence")),
-        steps=(
-            list[choice],
-            Field(min_length=0 if may_be_empty else 1, max_length=LONGEST, description="what to do, in this order"),
-        ),
+        steps=(list[choice], Field(max_length=LONGEST, description="what to do, in this order; none: nothing")),
     )
     return schema
 
