@@ -26,7 +26,7 @@ def test_an_agent_is_told_as_its_file_says_now_beside_its_rubric(
     assert told["file"]["instructions"] == "Be brief." != bundled["file"]["instructions"]
     assert told["file"]["kinds"] == {"riddle": {"instructions": "Rhyme.", "recall": None, "claims": False}}
     assert told["file"]["limits"] == {}
-    assert "up to 3, found by meaning" in page
+    assert "as many as help (learnt from grades), found by meaning" in page
     assert "a task without a kind Be brief." in page
     assert "riddle its answers are made up Rhyme." in page
     assert here.get("/v1/rubrics/logic").json()["criteria"][0]["description"] in page
