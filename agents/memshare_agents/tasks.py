@@ -57,7 +57,9 @@ class AnswerStage:
     how_many: HowMany | None = None
     """Chooses how many memories are shown where neither task nor agent says it; three without it."""
     withhold: float = 0.0
-    """Share of the tasks from which one memory is withheld at random; never from those of an engine."""
+    """Share of the tasks from which one memory is withheld at random, never from those of an engine.
+
+    0: nothing is tried by chance, nor is a number of memories."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
@@ -148,7 +150,8 @@ class AnswerStage:
 
     def _examples(self, journey: str, task: AgentTask) -> Examples:
         if self.how_many is not None and self._is_learnt(task):
-            return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=task.remember)
+            tries = task.remember and self.withhold > 0
+            return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=tries)
         given = (number for number in (task.memories, self.agent.memories, USUAL) if number is not None)
         return Examples(model=self.chat.name, number=next(given))
 

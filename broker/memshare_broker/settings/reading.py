@@ -23,7 +23,8 @@ class ReadingSettings(BaseModel):
         ge=0,
         le=1,
         description="Share of the tasks, 0 to 1, from which one memory is withheld at random, to [measure what "
-        "memories do](retriever.md#is-it-worth-it); 0: never.",
+        "memories do](retriever.md#is-it-worth-it); 0: never, and [no number of memories]"
+        "(retriever.md#how-many-are-shown) is tried by chance.",
     )
     documents: str | None = Field(
         default=None,

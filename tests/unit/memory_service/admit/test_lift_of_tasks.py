@@ -8,13 +8,14 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import GradedTask
-from memshare_broker.wire.messages import Shown
+from memshare_broker.wire.messages import Examples, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.how_many import how_many_key
 from memshare_memory.recall.lift import lift_key, memory_lift, pool_lift
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
@@ -79,3 +80,17 @@ def test_a_memory_that_was_forgotten_or_rewritten_has_no_lift(
 
     assert set(redis_client.hkeys(lift_key("poem"))) == {"pool", str(shoe)}
     assert pool_lift(redis_client, "poem").withheld == 1
+
+
+def test_a_task_counts_for_the_number_of_memories_that_was_meant_where_so_many_were_shown(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    for journey, meant in (("one", 2), ("two", 3)):
+        found = pair(recall, journey, [memory.id for memory in memories], randomized=False)
+        examples = Examples(model="scripted", number=meant)
+        found = found.model_copy(update={"task": found.task.model_copy(update={"examples": examples})})
+        settle.run(journey, found)
+        settle.run(journey, found)
+
+    counted = redis_client.hgetall(how_many_key("poem"))
+    assert {field.split("\x1f")[0]: text.split()[0] for field, text in counted.items()} == {"2": "1"}

@@ -1,0 +1,64 @@
+"""How many memories an agent's task is shown: what it says itself, else its agent's file, else what was learnt."""
+
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare_agents.roster import Agent, load_roster
+from memshare_agents.tasks import AnswerStage
+from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Examples
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.how_many import HowMany
+from memshare_memory.recall.recall import Recall
+from tests.support.memories import remembered
+from tests.support.scripted_chat import ScriptedChat
+
+POEM: Agent = load_roster(None)["poem"]
+
+
+@pytest.fixture
+def learnt(redis_client: redis.Redis, recall: Recall) -> HowMany:
+    """Of a pool of eight memories in which one alone helped."""
+    memories = [remembered(f"lamp {number}", answer=f"Verse {number}", pool="poem")[0] for number in range(8)]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    bandit = HowMany(redis_client)
+    for number, score in ((0, 20.0), (1, 90.0), (3, 30.0), (6, 30.0)):
+        for at in range(40):
+            bandit.count("poem", None, f"{number} {at}", score, Examples(model="scripted", number=number))
+    return bandit
+
+
+def handed_on(stage: AnswerStage, task: AgentTask) -> AnsweredTask:
+    following = stage.run("journey-1", task).following
+    assert isinstance(following, NextMessage)
+    assert isinstance(following.body, AnsweredTask)
+    return following.body
+
+
+def test_it_is_learnt_where_nobody_says_it_and_handed_on_to_be_counted(learnt: HowMany, memory: MemoryClient) -> None:
+    stage = AnswerStage(POEM, ScriptedChat("A verse."), memory, 100, how_many=learnt)
+
+    pair = handed_on(stage, AgentTask(prompt="a lamp"))
+
+    assert len(pair.shown) == 1
+    assert pair.examples == Examples(model="scripted", number=1)
+
+
+@pytest.mark.parametrize(
+    ("agent", "task", "shown"),
+    [
+        (POEM, AgentTask(prompt="a lamp", memories=2), 2),
+        (POEM.model_copy(update={"memories": 4}), AgentTask(prompt="a lamp"), 4),
+        (POEM.model_copy(update={"memories": 4}), AgentTask(prompt="a lamp", memories=0), 0),
+    ],
+)
+def test_what_a_task_or_an_agents_file_says_is_not_learnt_from(
+    agent: Agent, task: AgentTask, shown: int, learnt: HowMany, memory: MemoryClient
+) -> None:
+    stage = AnswerStage(agent, ScriptedChat("A verse."), memory, 100, how_many=learnt)
+
+    pair = handed_on(stage, task)
+
+    assert (len(pair.shown), pair.examples) == (shown, None)
