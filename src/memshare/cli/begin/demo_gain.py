@@ -95,7 +95,7 @@ def _own_folder() -> Path:
                     shutil.rmtree(one)
                 elif one.is_file() and one.name not in (MADE, "up.lock"):
                     one.unlink()
-    folder.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MADE).touch(mode=0o600)
     return folder
 
