@@ -29,7 +29,7 @@ if rank == '2' and outcome ~= 'other' then redis.call('HDEL', state, 'held') end
 
 -- Additive up, as long as more at once are done sooner than one after the other; down a step where they are not, and
 -- halved by time-outs and refusals. How much longer each may take grows with how many are served at once: 1.6 times for
--- 2, 2.2 times for 4 to 20, 2.7 times for 64. A small model on two processors does four in 2.2 times the time of one.
+-- 2, 2.2 times for 4 to 20, 2.7 times for 64. A small model on two processors does four in 1.8 times the time of one.
 local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut')
 local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3]), tonumber(read[4])
 local ratio = 0
