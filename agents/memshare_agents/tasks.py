@@ -78,7 +78,7 @@ class AnswerStage:
         self.check_caps(self.agent.name, task.submitter)
 
         examples = self._examples(journey, task)
-        k = examples.number
+        k = self._given(task) if examples is None else examples.number
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
         if self.reasoner is None or not has_model(self.chat):
@@ -136,24 +136,23 @@ class AnswerStage:
         counted = self._counted(recalls, said)
         judged = self._judged(journey, task, said)
         if said.verified:
-            learnt = examples if self._is_learnt(task) and said.withheld is None else None
-            graded = self._graded_next(journey, task, text, said.text, embedding, said, learnt)
+            graded = self._graded_next(journey, task, text, said.text, embedding, said, examples)
             return Outcome(answer, (graded, judged) if judged else graded, "answered", counted)
         log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
         return Outcome(answer, judged, "unverified", counted, kept)
 
-    def _is_learnt(self, task: AgentTask) -> bool:
-        """Whether the number of memories is learnt: neither the task nor the agent says it, and a model answers."""
+    def _examples(self, journey: str, task: AgentTask) -> Examples | None:
+        """How many memories are to be shown, where that is learnt: nobody says it, and one call of a model answers."""
         given = (task.memories, self.agent.memories, self.reasoner)
-        return self.how_many is not None and has_model(self.chat) and all(one is None for one in given)
+        if self.how_many is None or not has_model(self.chat) or any(one is not None for one in given):
+            return None
+        tries = task.remember and self.withhold > 0
+        return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=tries)
 
-    def _examples(self, journey: str, task: AgentTask) -> Examples:
-        if self.how_many is not None and self._is_learnt(task):
-            tries = task.remember and self.withhold > 0
-            return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=tries)
-        given = (number for number in (task.memories, self.agent.memories, USUAL) if number is not None)
-        return Examples(model=self.chat.name, number=next(given))
+    def _given(self, task: AgentTask) -> int:
+        """How many the task says, else the agent's file, else as many as usual."""
+        return next(one for one in (task.memories, self.agent.memories, USUAL) if one is not None)
 
     def _counted(self, recalls: Sequence[float], said: AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name

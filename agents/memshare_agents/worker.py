@@ -27,6 +27,11 @@ def _memory(settings: Settings) -> MemoryClient:
 
 
 @functools.cache
+def _how_many(settings: Settings) -> HowMany:
+    return HowMany(connect(settings.redis))
+
+
+@functools.cache
 def _answering(settings: Settings, name: str) -> AnswerStage:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
@@ -34,7 +39,7 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
-    many = HowMany(connect(settings.redis))
+    many = _how_many(settings)
     return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, window, many, withhold)
 
 

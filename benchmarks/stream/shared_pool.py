@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
@@ -12,15 +12,13 @@ from benchmarks.stream.arms import Answered, Save, batches
 from benchmarks.stream.relay import Relay
 from benchmarks.stream.tasks import Phase, TaskSet
 from benchmarks.support.up import running_up
-from memshare.client.client import Client
-from memshare.client.journey import Journey
-from memshare_broker.errors import MemshareError
+from memshare.client.waiting import ended_in_order, wait_until_idle
+from memshare_broker.errors import Unreachable
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
 STALLED_AFTER = 1_800.0  # seconds in which nothing ends
 LESSONS_WITHIN = 900.0  # seconds; what nobody waits for has had its time then
-LOOK_EVERY = 0.2  # seconds
 
 
 class SharedPool:
@@ -61,8 +59,8 @@ class SharedPool:
             for place, task in zip(places, tasks, strict=True)
         ]
         found = []
-        for place, task, one in zip(places, tasks, submitted, strict=True):
-            journey = _over(self._client, one.id)
+        ended = ended_in_order(self._client, [one.id for one in submitted], STALLED_AFTER)
+        for place, task, journey in zip(places, tasks, ended, strict=True):
             shown = [self._memory(memory.id) for memory in journey.memories]
             if journey.answer is not None:
                 self._relay.assert_sent(task.prompt, [memory.answer for memory in shown if memory is not None])
@@ -88,18 +86,5 @@ class SharedPool:
 
     def _learnt(self) -> None:
         """Wait until nothing is under way, as between two days; or until the time for that is over."""
-        deadline = time.monotonic() + LESSONS_WITHIN
-        while any(self._client.ledger.open_messages().values()) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY)
-
-
-def _over(client: Client, task: str) -> Journey:
-    """The journey of a task once its pair was settled, given up or could not be graded."""
-    deadline = time.monotonic() + STALLED_AFTER
-    while True:
-        journey = client.journey(task)
-        if journey.ended or journey.outcome is not None:
-            return journey
-        if time.monotonic() > deadline:
-            raise MemshareError(f"Task {task} has not ended for {STALLED_AFTER:.0f} s: {client.ledger.open_messages()}")
-        time.sleep(LOOK_EVERY)
+        with contextlib.suppress(Unreachable):
+            wait_until_idle(self._client, LESSONS_WITHIN)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from benchmarks.stream.gym_check import fully_right
-from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
+from memshare.cli.begin.demo_gain import write_agent
+from memshare.demo.text_to_sql import Questions, read_questions
 from memshare_scorer.checks.sql import same_rows
 
 Phase = Literal["stream", "unseen"]
@@ -55,16 +56,9 @@ class TaskSet(NamedTuple):
 
 
 def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], bool]:
-    """Write the agent of a database, with its schema in the instructions, and what its rubric needs; its check."""
-    if questions.database is None:
-        raise ValueError("questions have a database")
-    folder.mkdir(parents=True, exist_ok=True)
-    agent = (LIBRARY / "sql.toml").read_text("utf-8")
-    (folder / "sql.toml").write_text(with_schema(agent, questions.database), "utf-8")
-    (folder / "sql.rubric.toml").write_text((LIBRARY / "sql.rubric.toml").read_text("utf-8"), "utf-8")
-    (folder / "library.sql").write_text(questions.database, "utf-8")
-    lines = [json.dumps({"prompt": one.text, "answer": one.sql}) for one in questions.every]
-    (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    """Write the agent of a database, as the demo has it for a model, unless it is there; the check of its rubric."""
+    if not folder.exists():
+        write_agent(questions, folder, schema=True)
     return partial(same_rows, database=str(folder / "library.sql"), answers=str(folder / "answers.jsonl"))
 
 

@@ -1,6 +1,7 @@
 """Drafts a rubric for a domain: several rubrics from a chat model, judged, and merged into one.
 
-The one is worded a criterion at a time, so that each reply is short enough for a small model on a slow machine."""
+The one is worded a criterion at a time, so that each reply is short enough for a small model on a slow machine.
+"""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ alone takes a number: they say what being shown memories does, and find out when
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
 from pathlib import Path
@@ -61,7 +61,7 @@ class Sums(NamedTuple):
 
     @property
     def all(self) -> Side:
-        return Side(*(one + other for one, other in zip(self.chosen, self.by_chance, strict=True)))
+        return _together(self)
 
 
 class HowMany:
@@ -82,7 +82,7 @@ class HowMany:
         rows = {one: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, one in enumerate(kinds)}
         if rows[_ALL][NUMBERS.index(USUAL)].all.tasks < BEGIN_AFTER:
             return Examples(model=model, number=USUAL)
-        expected = _expected(rows[_ALL], rows[kind or _ALL] if kind else None)
+        expected = _expected(rows[_ALL], rows[kind] if kind else None)
         if not learn:
             return Examples(model=model, number=_best(expected))
         chance = Random(blake2b(f"how many {task_id}".encode(), digest_size=8).digest())
@@ -127,19 +127,24 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
     return found
 
 
+def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:
+    """The same of each of these pools in which something was learnt, by name."""
+    return {pool: found for pool in sorted(pools) if (found := tried(client, pool))}
+
+
 _BETWEEN = "\x1f"  # stands in no name
 _NONE = Sums(Side(0, 0, 0), Side(0, 0, 0))
 
 
 def _expected(everything: Sequence[Sums], of_kind: Sequence[Sums] | None) -> list[tuple[float, float]]:
     """For each number the score that is expected with it, less what it costs, and the error of that."""
-    total = _total(everything)
+    total = _together(one.all for one in everything)
     prior = [total.mean - (0 if number == USUAL else HEAD_START) for number in NUMBERS]
     spread = max(sqrt(total.squared_error * total.tasks), LEAST_SPREAD) if total.tasks >= 2 else HEAD_START
     means = _towards(everything, prior)
     counted = everything
     if of_kind is not None:
-        usual = _total(of_kind)
+        usual = _together(one.all for one in of_kind)
         level = (usual.total + KNOWN_BEFORE * total.mean) / (usual.tasks + KNOWN_BEFORE)
         means = _towards(of_kind, [mean - total.mean + level for mean in means])
         counted = of_kind
@@ -161,13 +166,13 @@ def _best(expected: Sequence[tuple[float, float]]) -> int:
     return max(zip(expected, NUMBERS, strict=True), key=lambda one: one[0][0])[1]
 
 
-def _total(sums: Sequence[Sums]) -> Side:
-    return Side(*(sum(numbers) for numbers in zip(*(one.all for one in sums), strict=True)))
+def _together(sides: Iterable[Side]) -> Side:
+    return Side(*map(sum, zip(*sides, strict=True)))
 
 
 def _lift(row: Sequence[Sums]) -> tuple[float | None, float | None]:
     without = row[0].by_chance
-    some = Side(*(sum(numbers) for numbers in zip(*(one.by_chance for one in row[1:]), strict=True)))
+    some = _together(one.by_chance for one in row[1:])
     if without.tasks < LEAST_TASKS or some.tasks < LEAST_TASKS:
         return None, None
     return some.mean - without.mean, sqrt(some.squared_error + without.squared_error)

@@ -20,8 +20,6 @@ from memshare.terminal.console import console, errors, panel, print_json, short,
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, load_settings
 
-FILES = ("sql.toml", "sql.rubric.toml", "library.sql")
-
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
 STUDENT = "a student that knows no SQL and copies the nearest memory"
 
@@ -137,12 +135,13 @@ def write_agent(questions: Questions, folder: Path, *, schema: bool = False) -> 
 
     With the `schema` of the database the agent's instructions say what a model has to know to answer alone.
     """
+    if questions.database is None:
+        raise ValueError(f"the questions of {questions.name} have no database")
     folder.mkdir(parents=True, mode=0o700)
-    for name in FILES:
-        shutil.copyfile(LIBRARY / name, folder / name)
-    if schema and questions.database is not None:
-        agent = folder / "sql.toml"
-        agent.write_text(with_schema(agent.read_text("utf-8"), questions.database), "utf-8")
+    agent = (LIBRARY / "sql.toml").read_text("utf-8")
+    (folder / "sql.toml").write_text(with_schema(agent, questions.database) if schema else agent, "utf-8")
+    shutil.copyfile(LIBRARY / "sql.rubric.toml", folder / "sql.rubric.toml")
+    (folder / "library.sql").write_text(questions.database, "utf-8")
     every = [one for split in ("train", "dev", "test") for one in questions.of(split)]
     lines = (json.dumps({"prompt": one.text, "answer": one.sql}) for one in every)
     (folder / "answers.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

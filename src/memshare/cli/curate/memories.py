@@ -25,7 +25,7 @@ from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
 from memshare_memory.memory import Revision
-from memshare_memory.recall.how_many import Tried, tried
+from memshare_memory.recall.how_many import Tried, tried_in
 from memshare_memory.recall.lift import Lift, lifts, memory_lift
 from memshare_memory.stores.store import Where
 
@@ -104,7 +104,7 @@ def stats(as_json: Json = False) -> None:
         say_unreadable(client)
         with connected(client.settings) as redis_client:
             lift |= lifts(redis_client, found.by_pool)
-            shown |= {pool: some for pool in sorted(found.by_pool) if (some := tried(redis_client, pool))}
+            shown |= tried_in(redis_client, found.by_pool)
     total = by_pool.total()
     if as_json:
         of_pools = {pool: one.model_dump() for pool, one in lift.items()}

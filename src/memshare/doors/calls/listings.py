@@ -30,7 +30,7 @@ from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.how_many import tried
+from memshare_memory.recall.how_many import tried_in
 from memshare_memory.recall.lift import lifts
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 from memshare_scorer.unsure_grades import cannot_grade
@@ -157,7 +157,7 @@ def stats(backend: BackendNow, caller: CallerNow) -> StatsReply:
     by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}
     with backend.reaching():
         lift = lifts(backend.redis, by_pool)
-        numbers = {name: tuple(found) for name in by_pool if (found := tried(backend.redis, name))}
+        numbers = {name: tuple(found) for name, found in tried_in(backend.redis, by_pool).items()}
         waiting = backend.client.ledger.open_messages()
     own = {card.name for card in backend.cards().values() if caller.sees(card.pool)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
