@@ -91,6 +91,7 @@ class AnswerStage:
                 among=Where(ids_not=task.not_shown),
                 new_pool=True,
                 submitter=task.submitter,
+                reader=self.chat.name if has_model(self.chat) else None,
             )
             with tracing.span("recall"):
                 recalled = self.memory.recall(wanted)

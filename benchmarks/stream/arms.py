@@ -6,7 +6,6 @@ is shown is all that differs.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,7 @@ from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Turn, derived_id
 from memshare_llm.chat import Chat
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.masking import masked
 from memshare_memory.memory import Memory
 
 K = 3  # examples
@@ -48,16 +48,6 @@ def batches(tasks: TaskSet, at_once: int) -> Iterator[tuple[Phase, range]]:
     for phase in PHASES:
         count = len(tasks.of(phase))
         yield from ((phase, range(start, min(start + at_once, count))) for start in range(0, count, at_once))
-
-
-def masked(text: str) -> str:
-    """A question without what it is about: quoted strings, numbers and names, as DAIL-SQL does (arXiv 2308.15363).
-
-    A name is a word with a capital that does not begin a sentence, or some in a row.
-    """
-    text = re.sub(r"\"[^\"]*\"|'[^']*'|“[^”]*”", "<mask>", text)
-    text = re.sub(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w’'-]*(?:\s+[A-Z][\w’'-]*)*", "<mask>", text)
-    return re.sub(r"\d[\d.,:/-]*", "<mask>", text)
 
 
 class Bare:

@@ -1,6 +1,7 @@
 """Whether a model's labels agree with what was graded: a memory that an accepted answer followed leads to that answer.
 
-Labels that contradict this teach a retriever what is wrong: a model whose labels often do is asked for none for a day.
+Labels that contradict this teach a retriever what is wrong: a model whose labels often do is asked for none for a day,
+and before that they weigh less.
 """
 
 from __future__ import annotations
@@ -32,6 +33,15 @@ class LabelCheck:
         """Why the model is asked for no labels now; None where it is."""
         found = self._client.get(self._pause)
         return str(found) if found else None
+
+    def trust(self) -> float:
+        """How much a lesson by this model weighs, 0 to 1: by how much its labels are better than chance.
+
+        1 - 2 w, for the share w of those that contradict what was graded; of fewer than `FEWEST` all others agree.
+        """
+        known = [one for one in Doubts(self._client, _WHAT).found(1, 0.0) if one.model == self._model]
+        wrong = sum(one.doubtful / max(one.times, FEWEST) for one in known)
+        return max(0.0, 1 - wrong / EVEN)
 
     def note(self, labels: Mapping[UUID, float], pair: UUID, said: Iterable[Evidence]) -> None:
         """Compare a lesson's labels, P(¬Y) of each candidate, with the words on what the answer `pair` followed."""

@@ -78,6 +78,7 @@ class LearnStage:
             negatives=misleading,
             compared=labels.compared,
             usage=labels.usage,
+            weight=self._check.trust() if self._check else 1.0,
         )
         if self._check and task.memory_id is not None:
             of_each = {one.id: label for one, label in zip(task.candidates, labels.values, strict=True)}

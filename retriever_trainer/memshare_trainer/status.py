@@ -17,6 +17,7 @@ from memshare_memory.recall.how_many import Tried, tried
 from memshare_memory.recall.lift import Lift, pool_lift
 from memshare_memory.recall.standings import Standing
 from memshare_memory.recall.trust import trusted
+from memshare_memory.recall.writers import Writer, writers
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,
@@ -67,8 +68,8 @@ class PoolStatus(Message):
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
     `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
     feedback that are kept, `submitters` has what is known of each, and `trusted` names those whom a person trusts.
-    `updates` has the newest last. `lift` is what showing a memory does,
-    and `numbers` how many are shown.
+    `updates` has the newest last. `lift` is what showing a memory does, `numbers` how many are shown, and `writers`
+    whose answers help whom.
     """
 
     version: int
@@ -83,6 +84,7 @@ class PoolStatus(Message):
     updates: tuple[Update, ...]
     lift: Lift
     numbers: tuple[Tried, ...] = ()
+    writers: tuple[Writer, ...] = ()
 
 
 class ConsolidationStatus(ConsolidationState):
@@ -160,6 +162,7 @@ def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
         updates=tuple(log.updates()[-updates:]),
         lift=pool_lift(log.client, log.pool),
         numbers=tuple(tried(log.client, log.pool)),
+        writers=tuple(writers(log.client, log.pool)),
     )
 
 

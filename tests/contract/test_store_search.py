@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from uuid import uuid4
 
+import numpy as np
 import pytest
 
 from memshare_memory.stores import bm25
@@ -139,6 +140,19 @@ def test_dense_vectors_are_had_by_id(store: Store) -> None:
     assert found[tide] == pytest.approx(at(20), abs=1e-6)
     assert found[moon] == pytest.approx(at(170), abs=1e-6)
     assert store.dense_of([]) == {}
+
+
+def test_the_vectors_of_masked_texts_stay_with_a_memory_that_is_written_again(store: Store) -> None:
+    (tide, given), (moon, plain) = remembered("tide", 20), remembered("moon", 170)
+    store.put([(tide, given._replace(masked=at(40))), (moon, plain._replace(masked=plain.dense))])
+    store.put([(tide, given), (moon, plain)], in_place=True)
+
+    found = store.both_of([moon.id, uuid4(), tide.id])
+
+    assert found.keys() == {tide.id, moon.id}
+    assert found[tide.id] == pytest.approx(np.stack([at(20), at(40)]), abs=1e-3)
+    assert found[moon.id] == pytest.approx(np.stack([at(170), at(170)]), abs=1e-3)
+    assert store.both_of([]) == {}
 
 
 def test_hits_below_the_lowest_score_are_left_out(store: Store) -> None:

@@ -32,6 +32,8 @@ KEPT = (
     "memshare:lift_counted:",
     "memshare:how_many:",
     "memshare:how_many_counted:",
+    "memshare:writers:",
+    "memshare:writers_counted:",
     DEAD,
 )
 """What is to stay: of each journey its result and trace, of each pool its lessons, credits, lift and conflicts."""

@@ -77,7 +77,7 @@ class Lesson(Message):
     what was to replace it: how likely the memory that is ranked first helps, and nDCG of the ranking, 0 to 1. `version`
     is what was published, `refused` says that it would have been worse. `evidence` counts the words of `Evidence` that
     were learnt from. `compared` says which of its rivals contradict the memory, where they were asked about with it.
-    `model` is the one that was asked for labels.
+    `model` is the one that was asked for labels, which weigh what they are better than chance, 0 to 1.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
@@ -95,3 +95,4 @@ class Lesson(Message):
     refused: bool = False
     compared: Compared | None = None
     usage: Usage = Usage()
+    weight: Share = 1.0

@@ -37,10 +37,16 @@ class Admission:
         self._take_out = TakeOut(client)
 
     def admit(
-        self, recall: Recall, graded: GradedTask, vector: NDArray[np.float32], learnt: Sequence[UUID]
+        self,
+        recall: Recall,
+        graded: GradedTask,
+        vector: NDArray[np.float32],
+        masked: NDArray[np.float32],
+        learnt: Sequence[UUID],
     ) -> tuple[Settlement, tuple[NextMessage, ...]]:
         """Store the memory that an accepted pair is, and say what follows; or say which memory stands in its place.
 
+        Its prompt has this `vector`, and without names and numbers the one `masked`, each of shape (dimension,).
         `learnt` are the statements that its sources taught. Nobody else may write to the pool meanwhile.
         """
         # 1. Does it rest on what has changed?
@@ -74,7 +80,7 @@ class Admission:
         others = [rival for rival in rivals if rival.id != memory.id]
         self._take_out.put_in_trash(others, {})
         is_new = all(one.id != memory.id for one in there)
-        store.put([(memory, Vectors(vector, sparse_of(memory)))], are_new=is_new)
+        store.put([(memory, Vectors(vector, sparse_of(memory), masked))], are_new=is_new)
         self._take_out.remove(store, others)
         note_seeds(self._client, store, there=[memory], gone=rivals)
         outcome: Literal["stored", "replaced"] = "stored"

@@ -18,6 +18,7 @@ from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, G
 from memshare_memory.recall.credibility import D, features
 from memshare_memory.recall.given_credit import GivenCredit
 from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.pages import by_ids
 
 NOTHING = np.zeros(D)  # what is credited of a context that weighs nothing
@@ -44,6 +45,7 @@ class Crediting:
         self._client = client
         self._arms = Arms(client, keep_days)
         self._given = GivenCredit(client)
+        self._writers = Writers(client, keep_days)
         self._learn = learn
 
     def graded(self, recall: Recall, journey: str, graded: GradedTask) -> Credited:
@@ -57,6 +59,8 @@ class Crediting:
         earned = reward.of_score(score, usual)
         rewards = [(one, earned if one.share is None else reward.of_verdict(1)) for one in _once(task.shown)]
         words = of_graded(graded, there, usual) if self._learn else []
+        if words and task.model and usual.tasks >= reward.HALF_TRUST and not is_from_outside(task):
+            self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)
         return self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score))
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:

@@ -125,11 +125,13 @@ class SettleStage:
             reason = f"it has a text of {longest:,} characters, and a memory at most {self._text_limit:,}"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
+        masked = recall.masked(vector, task.prompt)
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:
             if current.encoder_name != recall.encoder_name:
                 vector = current.vector(task.embedding, task.prompt)
-            settlement, following = self._admission.admit(current, graded, vector, learnt)
+                masked = current.masked(vector, task.prompt)
+            settlement, following = self._admission.admit(current, graded, vector, masked, learnt)
         return settlement.model_copy(update={"learnt": tuple(learnt)}), following
 
 

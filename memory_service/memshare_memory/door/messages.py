@@ -33,6 +33,7 @@ class RecallRequest(Message):
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
     asked_by: Label | None = AskedBy
+    reader: str | None = Field(default=None, description="the model that is to answer")
 
 
 class Found(Message):
@@ -139,6 +140,8 @@ class RawMemory(Message):
     """Of the text."""
     text: str | None = None
     dense: Embedding | None = None
+    masked: str | None = None
+    """Its field `masked`."""
     fields: dict[str, JsonValue] | None = None
     problem: str | None = None
 

@@ -23,7 +23,8 @@ LARGEST_BATCH = 32
 
 
 class _Step(NamedTuple):
-    """A request on its way: first it has no generation of the pool yet, then vectors of shape (1, dimension) by it."""
+    """A request on its way: first it has no generation of the pool yet, then vectors by it, of the text
+    and of the masked text where that is another, of shape (1 or 2, dimension)."""
 
     request: RecallRequest
     answer: Future[Recollection]
@@ -82,7 +83,7 @@ class RecallBatches:
 
     def _encode(self, asked: _Step, recall: Recall) -> None:
         request = asked.request
-        vectors = recall.begin(request.text, request.asked_by or request.submitter or "")
+        vectors = recall.begin(request.text, request.asked_by or request.submitter or "", masking=True)
         self._encoding += 1
         # Held weakly: in a circle of futures a generation that is out of use would keep its store open.
         waiting = weakref.ref(vectors)
@@ -123,18 +124,28 @@ def _nothing(recall: Recall, step: _Step) -> Recollection:
 
 def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
     """What is recalled for each request, by as few searches as there can be."""
-    vectors = [one.vectors.result()[0] for one in steps if one.vectors is not None]
+    vectors = [one.vectors.result() for one in steps if one.vectors is not None]
     wanted = [
-        RecallQuery(one.pool, one.text, vector, one.k, one.mode, one.among, one.submitter)
-        for (one, *_), vector in zip(steps, vectors, strict=True)
+        RecallQuery(
+            pool=one.pool,
+            text=one.text,
+            vector=rows[0],
+            k=one.k,
+            mode=one.mode,
+            among=one.among,
+            submitter=one.submitter,
+            masked=rows[1] if len(rows) > 1 else None,
+            reader=one.reader,
+        )
+        for (one, *_), rows in zip(steps, vectors, strict=True)
     ]
     return [
         Recollection(
             found=tuple(
                 Found(memory=hit.memory, similarity=hit.similarity, proven=hit.proven) for hit in recalled.hits
             ),
-            embedding=Embedding.pack(recall.encoder_name, vector),
+            embedding=Embedding.pack(recall.encoder_name, rows[0]),
             retriever_version=recalled.retriever_version,
         )
-        for recalled, vector in zip(recall.nearest_each(wanted), vectors, strict=True)
+        for recalled, rows in zip(recall.nearest_each(wanted), vectors, strict=True)
     ]

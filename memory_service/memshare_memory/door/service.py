@@ -32,7 +32,7 @@ from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import query
 from memshare_memory.stores.pages import by_ids
-from memshare_memory.stores.points import WHOLE, problem
+from memshare_memory.stores.points import MASKED, WHOLE, problem
 from memshare_memory.stores.store import MOST_ORDERED, RawPoint, Where, search_one
 
 
@@ -158,6 +158,7 @@ def _whole(point: RawPoint, encoder: str) -> RawMemory:
         digest=_digest(point),
         text=None if wrong else point.payload[WHOLE],
         dense=None if dense is None else Embedding.pack(encoder, dense),
+        masked=None if wrong else point.payload.get(MASKED),
         fields=_plain(point.payload) if wrong else None,
         problem=wrong,
     )

@@ -21,6 +21,7 @@ from memshare_memory.pool.restoring import require_whole
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.writers import Writers
 from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare_memory.stores.store import Layout
 
@@ -63,10 +64,8 @@ def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recal
     layout = Layout(encoder.name, encoder.dimension)
     is_other = layout_in_use(settings) not in (None, layout)
     store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
-    ranking = CredibilityRanking(client)
-    recall = Recall(
-        store, encoder, Retriever(client, encoder, learns=settings.learn), ranking, settings.submitter_share
-    )
+    ranking, retriever = CredibilityRanking(client), Retriever(client, encoder, learns=settings.learn)
+    recall = Recall(store, encoder, retriever, ranking, settings.submitter_share, Writers(client))
     weakref.finalize(recall, store.close)
     if is_other:
         put_in_use(settings, layout)

@@ -24,6 +24,7 @@ from memshare_memory.pool.jobs import Refilled, RefillJob
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_folder, open_store, put_in_use
 from memshare_memory.stores.pages import pages
+from memshare_memory.stores.points import unpacked
 from memshare_memory.stores.store import Layout, RawPage, Store, Vectors
 
 BATCH = 256
@@ -37,6 +38,7 @@ class _Line(Message):
 
     text: str | None = None
     dense: Embedding | None = None
+    masked: str | None = None
 
 
 def refill(settings: Settings, job: RefillJob, lines: Iterator[bytes]) -> Refilled:
@@ -87,7 +89,8 @@ def _item(encoder: str, line: bytes) -> tuple[Memory, Vectors] | None:
     memory = Memory.model_validate_json(found.text)
     if found.dense.encoder != encoder:
         raise BadInput(f"The memory {memory.id} has a vector of {found.dense.encoder!r} and not of {encoder!r}.")
-    return memory, Vectors(found.dense.unpack(), sparse_of(memory))
+    masked = None if found.masked is None else unpacked(found.masked)
+    return memory, Vectors(found.dense.unpack(), sparse_of(memory), masked)
 
 
 def _ids(store: Store, after: UUID | None) -> RawPage:

@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from memshare_broker.wire.conversation import asked
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.masking import masked
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.recall.search_steps import Ranked, RecallQuery, Search, search_steps, worth_a_look
+from memshare_memory.recall.writers import PEOPLE, Reading, Writers
 from memshare_memory.stores.bm25 import document, query
 from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
@@ -39,6 +41,7 @@ class Recall:
     """Finds memories, and makes the vectors by which they are found.
 
     With a `ranking`, what was found is ranked by credibility, too.
+    With `writers`, by whose answers help the model that is to answer.
     Of the memories shown, at most `submitter_share` come from one submitter where there are others.
     """
 
@@ -49,22 +52,27 @@ class Recall:
         retriever: Retriever,
         ranking: CredibilityRanking | None = None,
         submitter_share: float = 1,
+        writers: Writers | None = None,
     ) -> None:
         self.store = store
         self._ranking = ranking
         self._share = submitter_share
+        self._writers = writers
         self._encoder = shared(encoder)
         self._retriever = retriever
-        self._at_hand: dict[str, NDArray[np.float32]] = {}
+        self._at_hand: dict[str, NDArray[np.float32]] = {}  # (2, dimension)
 
     @property
     def encoder_name(self) -> str:
         """What stands beside every vector of this store."""
         return self._encoder.name
 
-    def begin(self, text: str, asked_by: str) -> Future[NDArray[np.float32]]:
-        """The vector of a task, of shape (1, dimension), when the turn of who asks has come."""
-        return self._encoder.begin([asked(text)], asked_by)
+    def begin(self, text: str, asked_by: str, *, masking: bool = False) -> Future[NDArray[np.float32]]:
+        """The vector of a task, of shape (1, dimension), when the turn of who asks has come.
+
+        With `masking` that of the masked text comes second, where there is anything to mask.
+        """
+        return self._encoder.begin(_texts(text) if masking else [asked(text)], asked_by)
 
     def retriever_version(self, pool: str) -> int:
         """The version of a pool's retriever that is in use."""
@@ -84,6 +92,10 @@ class Recall:
             return embedding.unpack()
         return np.asarray(self.encode([text])[0])
 
+    def masked(self, vector: NDArray[np.float32], text: str) -> NDArray[np.float32]:
+        """The vector of the masked text; that of the text itself where there is nothing to mask."""
+        return vector if len(texts := _texts(text)) == 1 else np.asarray(self._encoder.encode(texts[1:])[0])
+
     def vectors(self, memories: list[Memory]) -> list[Vectors]:
         """What the store keeps of memories beside themselves."""
         return vectors_of(self._encoder, memories)
@@ -97,6 +109,7 @@ class Recall:
     def nearest_each(self, wanted: Sequence[RecallQuery]) -> list[RankedMemories]:
         """The same for several tasks at once: they share each look at the store and at Redis."""
         adapters = self._retriever.adapters({one.pool for one in wanted})
+        worths = self._worths(wanted)
         turned = [adapters[one.pool](one.vector) for one in wanted]
         words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
         steps = [search_steps(one, self._share, self._cosine) for one in wanted]
@@ -115,7 +128,12 @@ class Recall:
         while asked:
             places = list(asked)
             queries = [Query(asked[place].where, asked[place].limit, turned[place], words[place]) for place in places]
-            found = self._learnt(wanted, places, adapters, self.store.search(queries))
+            found = self._learnt(
+                [wanted[place] for place in places],
+                [adapters[wanted[place].pool] for place in places],
+                [worths[place] for place in places],
+                self.store.search(queries),
+            )
             hits = [
                 worth_a_look(some, wanted[place].k) if asked[place].is_first else some
                 for place, some in zip(places, found, strict=True)
@@ -129,38 +147,50 @@ class Recall:
     def _learnt(
         self,
         wanted: Sequence[RecallQuery],
-        places: Sequence[int],
-        adapters: Mapping[str, Adapter],
+        adapters: Sequence[Adapter],
+        worths: Sequence[Mapping[str, float]],
         found: Sequence[list[Hit]],
     ) -> list[list[Hit]]:
         """What each search found, ranked by s; in hybrid mode by s and by the engine's rank, both alike."""
-        learnt = [adapters[wanted[place].pool].version > 0 for place in places]
-        vectors = self._vectors_of([hit for hits, by_s in zip(found, learnt, strict=True) if by_s for hit in hits])
+        by_s = [
+            adapter.version > 0 or one.masked is not None or bool(worth)
+            for one, adapter, worth in zip(wanted, adapters, worths, strict=True)
+        ]
+        rows = self._rows_of([hit for hits, is_so in zip(found, by_s, strict=True) if is_so for hit in hits])
         ranked = []
-        for place, hits, by_s in zip(places, found, learnt, strict=True):
-            one, adapter = wanted[place], adapters[wanted[place].pool]
+        for one, adapter, worth, hits, is_so in zip(wanted, adapters, worths, found, by_s, strict=True):
             marked = [hit._replace(proven=adapter.proven(hit.memory)) for hit in hits]
-            if by_s:
-                marked = by_learner(adapter, one.vector, [hit for hit in marked if hit.memory.id in vectors], vectors)
+            if is_so:
+                marked = by_learner(adapter, one, [hit for hit in marked if hit.memory.id in rows], rows, worth)
                 if one.mode == "hybrid":
                     marked = fused([hit.memory.id for hit in hits], marked)
             ranked.append(marked)
         return ranked
 
-    def _vectors_of(self, hits: Sequence[Hit]) -> dict[UUID, NDArray[np.float32]]:
-        """The vectors of memories by their ids. One follows from the text alone, by which it is kept at hand."""
+    def _worths(self, wanted: Sequence[RecallQuery]) -> list[Mapping[str, float]]:
+        """What writers are worth to who reads, for each."""
+        readings = [Reading(one.pool, one.reader) if one.reader else None for one in wanted]
+        asked = {one for one in readings if one is not None}
+        known = self._writers.worths(asked) if self._writers and asked else {}
+        return [known.get(one, {}) if one else {} for one in readings]
+
+    def _rows_of(self, hits: Sequence[Hit]) -> dict[UUID, NDArray[np.float32]]:
+        """The vectors of memories by their ids, of texts and of masked texts, of shape (2, dimension).
+
+        They follow from the text alone, by which they are kept at hand.
+        """
         known = {hit.memory.id: self._at_hand.get(hit.memory.key) for hit in hits}
         missing = [one for one, vector in known.items() if vector is None]
-        fetched = self.store.dense_of(missing) if missing else {}
+        fetched = self.store.both_of(missing) if missing else {}
         if len(self._at_hand) > AT_HAND:
             self._at_hand.clear()
         self._at_hand.update({hit.memory.key: fetched[hit.memory.id] for hit in hits if hit.memory.id in fetched})
-        return {one: vector for one, vector in (known | fetched).items() if vector is not None}
+        return {one: rows for one, rows in (known | fetched).items() if rows is not None}
 
     def _cosine(self, one: Hit, other: Hit) -> float:
         """That of two prompts; 1 where a memory has gone meanwhile."""
-        vectors = list(self._vectors_of([one, other]).values())
-        return float(vectors[0] @ vectors[-1]) if vectors else 1.0
+        rows = list(self._rows_of([one, other]).values())
+        return float(rows[0][0] @ rows[-1][0]) if rows else 1.0
 
     def _ranked(self, wanted: Sequence[RecallQuery], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
         if self._ranking is None:
@@ -186,20 +216,33 @@ class Recall:
         for hit in (*words[:BY_WORDS], *nearest):
             if len(found) < CANDIDATES:
                 found.setdefault(hit.memory.id, hit)
-        vectors = self._vectors_of(list(found.values()))
-        return [hit._replace(vector=vectors.get(one)) for one, hit in found.items()]
+        rows = self._rows_of(list(found.values()))
+        return [hit._replace(vector=rows[one][0] if one in rows else None) for one, hit in found.items()]
 
 
 def by_learner(
-    adapter: Adapter, query: NDArray[np.float32], hits: Sequence[Hit], vectors: Mapping[UUID, NDArray[np.float32]]
+    adapter: Adapter,
+    wanted: RecallQuery,
+    hits: Sequence[Hit],
+    rows: Mapping[UUID, NDArray[np.float32]],
+    worths: Mapping[str, float],
 ) -> list[Hit]:
-    """The hits, best first by s(q, m), which becomes their score; each has a vector of shape (dimension,)."""
+    """The hits, best first by s(q, m) and what the writer is worth to the reader, which becomes their score.
+
+    Each has rows of shape (2, dimension): the text and the masked text, whose scores count the same.
+    """
     if not hits:
         return []
-    rows = np.stack([vectors[hit.memory.id] for hit in hits])
-    scores = adapter.scores(query, rows, [hit.memory.submitter for hit in hits])
+    texts, masked = np.stack([rows[hit.memory.id] for hit in hits], axis=1)
+    submitters = [hit.memory.submitter for hit in hits]
+    scores = adapter.scores(wanted.vector, texts, submitters)
+    if wanted.masked is not None or (masked != texts).any():
+        query = wanted.vector if wanted.masked is None else wanted.masked
+        scores = np.stack([scores, adapter.scores(query, masked, submitters)]).mean(axis=0)
+    scores = scores + np.array([worths.get(hit.memory.model or PEOPLE, 0.0) for hit in hits], np.float32)
+    similarity = texts @ wanted.vector
     order = np.argsort(-scores, kind="stable")
-    return [hits[place]._replace(score=float(scores[place]), similarity=float(rows[place] @ query)) for place in order]
+    return [hits[place]._replace(score=float(scores[place]), similarity=float(similarity[place])) for place in order]
 
 
 def fused(found: Sequence[UUID], learnt: Sequence[Hit]) -> list[Hit]:
@@ -210,9 +253,22 @@ def fused(found: Sequence[UUID], learnt: Sequence[Hit]) -> list[Hit]:
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
-    """The key's dense vector, and BM25 of prompt and answer."""
-    dense = encoder.encode([memory.asked for memory in memories])
-    return [Vectors(row, sparse_of(memory)) for row, memory in zip(dense, memories, strict=True)]
+    """The key's dense vector, BM25 of prompt and answer, and the dense vector of a pair's masked prompt."""
+    hidden = {
+        place: text for place, one in enumerate(memories) for text in _texts(one.asked)[1:] if not one.is_statement
+    }
+    dense = encoder.encode([*(memory.asked for memory in memories), *hidden.values()])
+    masked = dict(zip(hidden, dense[len(memories) :], strict=True))
+    return [
+        Vectors(row, sparse_of(memory), masked.get(place, row))
+        for place, (row, memory) in enumerate(zip(dense, memories, strict=False))
+    ]
+
+
+def _texts(text: str) -> list[str]:
+    """What is encoded of a text, and of the masked one where that is another."""
+    text = asked(text)
+    return list(dict.fromkeys((text, masked(text))))
 
 
 def sparse_of(memory: Memory) -> Sparse:

@@ -33,7 +33,8 @@ class RecallQuery:
     """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
 
     `among` narrows, whatever pool and status it names; what is hidden or stale is never shown. `submitter`
-    is whose task it is, where what came of the same task of theirs is not to be shown.
+    is whose task it is, where what came of the same task of theirs is not to be shown. `masked` is the vector of the
+    masked text, where there is anything to mask, and `reader` the model that is to answer.
     """
 
     pool: str
@@ -43,6 +44,8 @@ class RecallQuery:
     mode: Mode = "dense"
     among: Where = field(default_factory=Where)
     submitter: str | None = None
+    masked: NDArray[np.float32] | None = None
+    reader: str | None = None
 
     @property
     def where(self) -> Where:

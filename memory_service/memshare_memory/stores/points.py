@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -17,7 +18,7 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.wire.checking import readable
 from memshare_memory.memory import Memory, saying
 from memshare_memory.stores.bm25 import cjk_characters, document, query
-from memshare_memory.stores.store import Hit, Query, RawPoint, Where
+from memshare_memory.stores.store import Hit, Query, RawPoint, Vectors, Where
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +37,9 @@ WORDS = "words"
 
 ADDED = ("model", WORDS)
 """Fields that points of an older pool lack; the index of each is made once all points have it."""
+
+MASKED = "masked"
+"""The vector of the masked text, in half precision as base 64; absent where there is nothing to mask."""
 
 CREDIBILITY = "credibility"
 UNTRIED = 1.0
@@ -222,15 +226,47 @@ def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / lengths) if lengths else 0.0  # of a text without words a vector may be nothing
 
 
-def noted(found: Iterable[tuple[object, Payload]]) -> dict[UUID, float]:
-    """What was noted of the credibility of some points, of each that there is."""
-    return {UUID(str(point)): float((stored or {}).get(CREDIBILITY, UNTRIED)) for point, stored in found}
+STAYING = [CREDIBILITY, MASKED]
+"""Fields that stay with a memory that is written again."""
+
+
+def staying(found: Iterable[tuple[object, Payload]]) -> dict[UUID, dict[str, Any]]:
+    """What stays with some points, of each that there is."""
+    return {
+        UUID(str(point)): {key: (stored or {})[key] for key in STAYING if key in (stored or {})}
+        for point, stored in found
+    }
+
+
+def fields(memory: Memory, given: Vectors, stays: Mapping[str, Any] | None) -> dict[str, Any]:
+    """All fields of a memory that is written, and what `stays` of what it was."""
+    kept = {CREDIBILITY: UNTRIED} | dict(stays or {})
+    if given.masked is not None:
+        kept.pop(MASKED, None)
+        if not np.array_equal(given.masked, given.dense):
+            kept[MASKED] = b64encode(given.masked.astype("<f2").tobytes()).decode()
+    return payload(memory) | kept
+
+
+def both_in(found: Iterable[tuple[object, Payload, object]]) -> dict[UUID, NDArray[np.float32]]:
+    """The dense vectors of points with those of their masked texts, of shape (2, dimension)."""
+    rows = {}
+    for point, stored, vectors in found:
+        dense, masked = dense_of(vectors), (stored or {}).get(MASKED)
+        if dense is not None:
+            rows[UUID(str(point))] = np.stack([dense, dense if masked is None else unpacked(masked)])
+    return rows
+
+
+def unpacked(text: str) -> NDArray[np.float32]:
+    """A vector of a masked text as it was written."""
+    return np.frombuffer(b64decode(text), "<f2").astype(np.float32)
 
 
 def completed(point: object, stored: Payload) -> dict[str, Any] | None:
     """All fields of a point that may lack some; None for one that cannot be read."""
-    credibility = (stored or {}).get(CREDIBILITY, UNTRIED)
-    return next((payload(one) | {CREDIBILITY: credibility} for one in memories([(point, stored)], set())), None)
+    kept = {CREDIBILITY: UNTRIED} | {key: stored[key] for key in STAYING if stored and key in stored}
+    return next((payload(one) | kept for one in memories([(point, stored)], set())), None)
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

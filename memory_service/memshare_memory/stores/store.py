@@ -23,10 +23,15 @@ class Sparse(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25."""
+    """The vectors of a memory's text: dense of shape (dimension,) with length 1, and BM25.
+
+    `masked` is the dense one of the masked text, of the same shape, or `dense` itself where there is nothing to mask;
+    with None the one that the store has stays.
+    """
 
     dense: NDArray[np.float32]
     sparse: Sparse
+    masked: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
@@ -165,6 +170,7 @@ class Store(Protocol):
     def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False, are_new: bool = False) -> None:
         """Write memories, each in place of one with the same id, whose noted credibility stays.
 
+        So does its masked vector where none comes with it.
         With `in_place` only those that are there: one that was deleted meanwhile stays deleted. `are_new` says that
         none is there, so that nothing noted of it is looked for.
         """
@@ -205,6 +211,10 @@ class Store(Protocol):
 
     def dense_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
         """The dense vectors of some memories, of shape (dimension,); unknown ids are left out."""
+        ...
+
+    def both_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        """The same, and below them the vectors of the masked texts, of shape (2, dimension)."""
         ...
 
     def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:

@@ -146,7 +146,7 @@ class Learner:
         evidence = self._log.waiting(AT_ONCE)
         if lesson.labels is not None:
             counted += 1
-            kept = StoredLesson.of(counted, lesson.task, lesson.labels)
+            kept = StoredLesson.of(counted, lesson.task, lesson.labels, record.weight)
         words = self.take_in(kept, list(evidence.values()))
 
         # 2. Compare it with the best version; what was only held out changes nothing.

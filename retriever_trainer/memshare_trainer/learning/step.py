@@ -89,10 +89,11 @@ def _loss(
     logits = torch.zeros(shape).index_put((rows, columns), s / TEMPERATURE)
     against = torch.logsumexp(logits.masked_fill(~misleads, -1e9), 1, keepdim=True)
     each = (softplus(against - logits) * helps).sum(1) / helps.sum(1).clamp(min=1)
-    loss = (each * lists).sum() / lists.sum().clamp(min=1)
+    of_each = torch.tensor([one.weight for one in examples])
+    loss = (of_each * each * lists).sum() / lists.sum().clamp(min=1)
 
     # 4. Of each single memory that is known to help or not: what it is worth to show it.
-    weight = torch.tensor([one.weight / float((~np.isnan(one.gains)).sum()) for one in examples])
+    weight = of_each / torch.tensor([float((~np.isnan(one.gains)).sum()) for one in examples])
     single = binary_cross_entropy_with_logits((s - bias) / SCALE, wanted, reduction="none")
     loss = loss + SINGLE * (weight[rows] * single).sum() / len(examples)
 

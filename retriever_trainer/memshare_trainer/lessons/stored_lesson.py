@@ -9,7 +9,7 @@ from uuid import UUID
 
 import numpy as np
 
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import Label, Share
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_trainer.labels import Labels
@@ -20,7 +20,7 @@ from memshare_trainer.lessons.ranking_quality import Array
 class StoredLesson(Message):
     """One lesson of the log, of which each has its number.
 
-    `labels` has P(¬Y) of every candidate, `submitters` whose each is; the vectors, in half precision, are those of the
+    `labels` has P(¬Y) of every candidate, `submitters` whose each is, and `weight` says how much they count. The vectors, in half precision, are those of the
     new memory and of the candidates.
     """
 
@@ -31,9 +31,10 @@ class StoredLesson(Message):
     labels: dict[UUID, float]
     submitters: tuple[Label, ...]
     vectors: str
+    weight: Share = 1.0
 
     @classmethod
-    def of(cls, number: int, task: LessonTask, labels: Labels) -> StoredLesson:
+    def of(cls, number: int, task: LessonTask, labels: Labels, weight: float = 1.0) -> StoredLesson:
         """The lesson with this number, of a task with a memory."""
         if task.memory_id is None:
             raise ValueError("a lesson is about a memory")
@@ -46,6 +47,7 @@ class StoredLesson(Message):
             labels={one.id: label for one, label in zip(task.candidates, labels.values, strict=True)},
             submitters=tuple(one.submitter for one in task.candidates),
             vectors=packed(np.stack(rows)),
+            weight=weight,
         )
 
     @property
@@ -75,6 +77,7 @@ class StoredLesson(Message):
             ids=tuple(self.labels),
             submitters=self.submitters,
             by=self.by,
+            weight=self.weight,
         )
 
     def with_vectors(self, vectors: Mapping[UUID, Array]) -> StoredLesson | None:

@@ -51,5 +51,12 @@ def test_a_model_that_calls_misleading_what_helped_is_asked_for_no_labels_for_a_
     assert LabelCheck(redis_client, "openai:large").paused() is None
 
 
+@pytest.mark.parametrize(("wrong", "of", "weight"), [(0, 0, 1.0), (0, 30, 1.0), (5, FEWEST, 0.5), (1, 2, 0.9)])
+def test_a_lesson_weighs_what_its_labels_are_better_than_chance(
+    wrong: int, of: int, weight: float, redis_client: redis.Redis
+) -> None:
+    assert check(redis_client, wrong, of).trust() == pytest.approx(weight)
+
+
 def test_what_a_bad_answer_followed_says_nothing_of_labels(redis_client: redis.Redis) -> None:
     assert check(redis_client, FEWEST, FEWEST, helped=0.0).paused() is None

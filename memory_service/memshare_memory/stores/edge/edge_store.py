@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Any, cast, get_args
 from uuid import UUID
 
 import numpy as np
@@ -83,12 +83,12 @@ class EdgeStore:
         mode = edge.UpdateMode.UpdateOnly if in_place else edge.UpdateMode.Upsert
         for batch in points.batches(items):
             last = {memory.id: (memory, given) for memory, given in batch}
-            noted = {} if are_new else self._credibility(list(last))
+            stays = {} if are_new else self._staying(list(last))
             made = [
                 edge.Point(
                     one,
                     edge_requests.vectors(given),
-                    points.payload(memory) | {points.CREDIBILITY: noted.get(one, points.UNTRIED)},
+                    points.fields(memory, given, stays.get(one)),
                 )
                 for one, (memory, given) in last.items()
             ]
@@ -148,14 +148,14 @@ class EdgeStore:
     def note_credibility(self, noted: Mapping[UUID, float]) -> None:
         edge_folder.require_room(self._folder)
         with self._writing, no_panic(self._folder):
-            for one in self._credibility(list(noted)):
+            for one in self._staying(list(noted)):
                 self._shard.update(edge.UpdateOperation.set_payload([one], {points.CREDIBILITY: noted[one]}))
 
-    def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
-        """What was noted of those memories that there are."""
+    def _staying(self, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+        """What stays with those memories that there are."""
         with no_panic(self._folder):
-            found = self._shard.retrieve(list(ids), with_payload=[points.CREDIBILITY], with_vector=False)
-        return points.noted((one.id, one.payload) for one in found)
+            found = self._shard.retrieve(list(ids), with_payload=points.STAYING, with_vector=False)
+        return points.staying((one.id, one.payload) for one in found)
 
     def count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
         if by not in EXACT:
@@ -168,6 +168,11 @@ class EdgeStore:
         with no_panic(self._folder):
             found = self._shard.retrieve(sorted(set(ids)), with_payload=False, with_vector=[points.DENSE])
         return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
+
+    def both_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        with no_panic(self._folder):
+            found = self._shard.retrieve(sorted(set(ids)), with_payload=[points.MASKED], with_vector=[points.DENSE])
+        return points.both_in((one.id, one.payload, one.vector) for one in found)
 
     def delete(self, ids: Sequence[UUID]) -> None:
         if ids:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -61,22 +62,22 @@ class ServerStore:
         mode = models.UpdateMode.UPDATE_ONLY if in_place else None
         for batch in points.batches(items):
             with answering(self._address):
-                noted = {} if are_new else self._credibility([memory.id for memory, _ in batch])
+                stays = {} if are_new else self._staying([memory.id for memory, _ in batch])
                 made = [
                     models.PointStruct(
                         id=str(memory.id),
                         vector={points.DENSE: given.dense.tolist(), points.SPARSE: _sparse(given.sparse)},
-                        payload=points.payload(memory) | {points.CREDIBILITY: noted.get(memory.id, points.UNTRIED)},
+                        payload=points.fields(memory, given, stays.get(memory.id)),
                     )
                     for memory, given in batch
                 ]
                 self._client.upsert(self._collection, made, wait=True, update_mode=mode)
 
-    def _credibility(self, ids: Sequence[UUID]) -> dict[UUID, float]:
-        """What was noted of those memories that there are."""
+    def _staying(self, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
+        """What stays with those memories that there are."""
         named = [str(one) for one in ids]
-        found = self._client.retrieve(self._collection, named, with_payload=[points.CREDIBILITY]) if named else []
-        return points.noted((one.id, one.payload) for one in found)
+        found = self._client.retrieve(self._collection, named, with_payload=points.STAYING) if named else []
+        return points.staying((one.id, one.payload) for one in found)
 
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         if not queries:
@@ -137,6 +138,16 @@ class ServerStore:
                 self._collection, [str(one) for one in ids], with_payload=False, with_vectors=[points.DENSE]
             )
         return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
+
+    def both_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        if not ids:
+            return {}
+        named = [str(one) for one in ids]
+        with answering(self._address):
+            found = self._client.retrieve(
+                self._collection, named, with_payload=[points.MASKED], with_vectors=[points.DENSE]
+            )
+        return points.both_in((one.id, one.payload, one.vector) for one in found)
 
     def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
         with answering(self._address):

@@ -80,6 +80,10 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     facts.add_row("lift of a memory", lift_in_words(pool.lift))
     for one in pool.numbers:
         facts.add_row("memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {tried_in_words(one)}")
+    for row in pool.writers:
+        error = "" if row.error is None else f" ± {row.error:.1f}"
+        said = f"{row.points:+.1f}{error} points beside what else it follows ({row.tasks:,} answers)"
+        facts.add_row("whose answers help", f"{row.reader} after an answer of {row.writer}: {said}")
     console.print(facts)
     if pool.lessons.counted < LITTLE:
         console.print(f"There is no version before {LITTLE} lessons of a pool.", style="dim")

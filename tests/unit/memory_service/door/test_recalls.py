@@ -67,7 +67,7 @@ def held_recall(
     held: Held, store: Store, redis_client: redis.Redis, searches: list[int], may_search: threading.Event
 ) -> Recall:
     recall = Recall(store, held, Retriever(redis_client, held))
-    memories = [remembered(f"lamp {number}", pool="poem")[0] for number in range(5)]
+    memories = [remembered(f"lamp {chr(97 + number)}", pool="poem")[0] for number in range(5)]
     held.may_go_on.set()
     store.put(list(zip(memories, recall.vectors(memories), strict=True)))
     held.may_go_on.clear()
@@ -100,16 +100,18 @@ def test_what_comes_while_one_is_answered_is_answered_together(
     held: Held, held_recall: Recall, searches: list[int]
 ) -> None:
     recalls = RecallBatches(lambda: held_recall)
-    first = recalls.ask(wanted("lamp 0"))
+    first = recalls.ask(wanted("lamp a"))
     assert held.has_begun.wait(10)
 
-    others = [recalls.ask(wanted(f"lamp {number}")) for number in range(1, 5)]
+    others = [recalls.ask(wanted(f"lamp {chr(97 + number)}")) for number in range(1, 5)]
     waiting(held_recall, 4)
     held.may_go_on.set()
 
-    assert first.result(10).found[0].memory.prompt == "lamp 0"
-    assert [one.result(10).found[0].memory.prompt for one in others] == [f"lamp {number}" for number in range(1, 5)]
-    assert held.batches == [["lamp 0"], ["lamp 1", "lamp 2", "lamp 3", "lamp 4"]]
+    assert first.result(10).found[0].memory.prompt == "lamp a"
+    assert [one.result(10).found[0].memory.prompt for one in others] == [
+        f"lamp {chr(97 + number)}" for number in range(1, 5)
+    ]
+    assert held.batches == [["lamp a"], ["lamp b", "lamp c", "lamp d", "lamp e"]]
     assert sum(searches) == 5
     recalls.close()
 
@@ -120,11 +122,11 @@ def test_what_is_encoded_while_one_is_searched_is_searched_together(
     recalls = RecallBatches(lambda: held_recall)
     held.may_go_on.set()
     may_search.clear()
-    answers = [recalls.ask(wanted("lamp 0"))]
+    answers = [recalls.ask(wanted("lamp a"))]
     while not searches:
         assert not answers[0].done()
 
-    answers += [recalls.ask(wanted(f"lamp {number}")) for number in range(1, 5)]
+    answers += [recalls.ask(wanted(f"lamp {chr(97 + number)}")) for number in range(1, 5)]
     may_search.set()
 
     for answer in answers:
@@ -136,28 +138,33 @@ def test_what_is_encoded_while_one_is_searched_is_searched_together(
 
 def test_one_who_asks_for_sixteen_long_texts_does_not_hold_up_the_others(held: Held, held_recall: Recall) -> None:
     recalls = RecallBatches(lambda: held_recall)
-    long = [recalls.ask(RecallRequest(pool="poem", text="lamp 0 " * 3_000, k=1, asked_by="ada")) for _ in range(16)]
+    long = [recalls.ask(RecallRequest(pool="poem", text="lamp a " * 3_000, k=1, asked_by="ada")) for _ in range(16)]
     assert held.has_begun.wait(10)
     waiting(held_recall, 16 * MOST - 2)
 
-    short = [recalls.ask(RecallRequest(pool="poem", text=f"lamp {number}", k=1, asked_by="bob")) for number in range(5)]
+    short = [
+        recalls.ask(RecallRequest(pool="poem", text=f"lamp {chr(97 + number)}", k=1, asked_by="bob"))
+        for number in range(5)
+    ]
     waiting(held_recall, 16 * MOST - 2 + 5)
     done: list[bool] = []
     for one in long:
         one.add_done_callback(lambda _: done.append(all(some.done() for some in short)))
     held.may_go_on.set()
 
-    assert [one.result(30).found[0].memory.prompt for one in short] == [f"lamp {number}" for number in range(5)]
+    assert [one.result(30).found[0].memory.prompt for one in short] == [
+        f"lamp {chr(97 + number)}" for number in range(5)
+    ]
     for one in long:
         one.result(30)
-    assert {f"lamp {number}" for number in range(5)} <= {text for call in held.batches[1:3] for text in call}
+    assert {f"lamp {chr(97 + number)}" for number in range(5)} <= {text for call in held.batches[1:3] for text in call}
     recalls.close()
 
 
 def test_who_wants_no_memory_has_nothing_encoded(held: Held, held_recall: Recall) -> None:
     recalls = RecallBatches(lambda: held_recall)
 
-    nothing = recalls.ask(RecallRequest(pool="poem", text="lamp 0", k=0)).result(10)
+    nothing = recalls.ask(RecallRequest(pool="poem", text="lamp a", k=0)).result(10)
 
     assert (nothing.found, nothing.embedding, nothing.retriever_version) == ((), None, 0)
     assert held.batches == []
@@ -166,15 +173,15 @@ def test_who_wants_no_memory_has_nothing_encoded(held: Held, held_recall: Recall
 
 def test_one_that_is_refused_does_not_take_the_others_with_it(held: Held, held_recall: Recall) -> None:
     recalls = RecallBatches(lambda: held_recall)
-    first = recalls.ask(wanted("lamp 0"))
+    first = recalls.ask(wanted("lamp a"))
     assert held.has_begun.wait(10)
 
-    good, bad = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("refused"))
+    good, bad = recalls.ask(wanted("lamp b")), recalls.ask(wanted("refused"))
     waiting(held_recall, 2)
     held.may_go_on.set()
 
     first.result(10)
-    assert good.result(10).found[0].memory.prompt == "lamp 1"
+    assert good.result(10).found[0].memory.prompt == "lamp b"
     with pytest.raises(GiveUp, match="refused"):
         bad.result(10)
     recalls.close()
@@ -191,7 +198,7 @@ def test_a_generation_that_is_out_of_use_goes_when_all_have_their_answers(
     gc.disable()  # its store must be closed at once, and not when Python next looks for circles
     try:
         for number in range(5):
-            recalls.ask(wanted(f"lamp {number}")).result(10)
+            recalls.ask(wanted(f"lamp {chr(97 + number)}")).result(10)
 
         generation.clear()
 
@@ -203,15 +210,15 @@ def test_a_generation_that_is_out_of_use_goes_when_all_have_their_answers(
 
 def test_who_has_gone_away_is_not_answered(held: Held, held_recall: Recall) -> None:
     recalls = RecallBatches(lambda: held_recall)
-    first = recalls.ask(wanted("lamp 0"))
+    first = recalls.ask(wanted("lamp a"))
     assert held.has_begun.wait(10)
 
-    gone, there = recalls.ask(wanted("lamp 1")), recalls.ask(wanted("lamp 2"))
+    gone, there = recalls.ask(wanted("lamp b")), recalls.ask(wanted("lamp c"))
     waiting(held_recall, 2)
     gone.cancel()
     held.may_go_on.set()
 
     first.result(10)
     there.result(10)
-    assert held.batches[-1] == ["lamp 2"]
+    assert held.batches[-1] == ["lamp c"]
     recalls.close()

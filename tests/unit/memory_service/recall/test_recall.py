@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.recall import Mode, Recall
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.recall import Mode, Recall, sparse_of
+from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
 from memshare_memory.recall.search_steps import CANDIDATES_RANKED, RecallQuery
 from memshare_memory.recall.standings import Standing, Standings, standings_key
-from memshare_memory.stores.store import Hit, Query
+from memshare_memory.recall.writers import Reading, Writers
+from memshare_memory.stores.store import Hit, Query, Vectors
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -226,13 +227,13 @@ def test_a_memory_that_goes_between_the_search_and_the_ranking_is_not_shown(
 ) -> None:
     remember(recall, memory("red lamp"), memory("red shoe"))
     publish({})
-    dense_of = recall.store.dense_of
+    both_of = recall.store.both_of
 
     def meanwhile(ids: list[UUID]) -> Mapping[UUID, NDArray[np.float32]]:
         recall.store.delete([memory("red lamp").id])
-        return dense_of(ids)
+        return both_of(ids)
 
-    monkeypatch.setattr(recall.store, "dense_of", meanwhile)
+    monkeypatch.setattr(recall.store, "both_of", meanwhile)
 
     assert prompts(nearest(recall, "red lamp")) == ["red shoe"]
 
@@ -268,6 +269,60 @@ def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(r
     remember(recall, memory("red lamp", "Wrong.", submitter="eve", task_id="task"), memory("Red  lamp", "Right."))
 
     assert [hit.memory.answer for hit in nearest(recall, "red lamp")] == ["Right."]
+
+
+def asked_of(recall: Recall, text: str, reader: str | None = None) -> list[str | None]:
+    """What is recalled as at the door, with the masked text."""
+    rows = recall.begin(text, "ada", masking=True).result()
+    wanted = RecallQuery("poem", text, rows[0], 3, masked=rows[1] if len(rows) > 1 else None, reader=reader)
+    return prompts(recall.nearest_each([wanted])[0].hits)
+
+
+def test_what_asks_the_same_of_somebody_else_comes_before_what_asks_another_thing_of_them(recall: Recall) -> None:
+    same, other = "which books by Kenji are lent", "who lent Ada Lovelace two red lamps by the old sea"
+    asked = "which books by Ada Lovelace are lent"
+    remember(recall, memory(other), memory(same))
+    plain = {hit.memory.prompt: hit.similarity for hit in nearest(recall, asked)}
+
+    assert asked_of(recall, asked) == [same, other]
+    hits = recall.nearest_each([RecallQuery("poem", asked, *recall.encode([asked]), 3)])[0].hits
+    assert plain == {hit.memory.prompt: hit.similarity for hit in hits}, "similarity is that of the whole texts"
+
+
+def test_a_statement_is_not_masked(recall: Recall) -> None:
+    pair, statement = memory("Where is Arles?"), memory(None, "It is in France.")
+    remember(recall, pair, statement)
+
+    both = recall.store.both_of([pair.id, statement.id])
+
+    assert not (both[pair.id][0] == both[pair.id][1]).all()
+    assert (both[statement.id][0] == both[statement.id][1]).all()
+
+
+def test_what_is_written_again_without_its_masked_vector_keeps_it(recall: Recall) -> None:
+    lamp = memory("Where is Arles?")
+    remember(recall, lamp)
+    before = recall.store.both_of([lamp.id])[lamp.id]
+
+    recall.store.put([(lamp, Vectors(before[0], sparse_of(lamp)))], in_place=True)
+    assert (recall.store.both_of([lamp.id])[lamp.id] == before).all()
+
+    recall.store.put([(lamp, Vectors(before[0], sparse_of(lamp), before[0]))])
+    assert (recall.store.both_of([lamp.id])[lamp.id][1] == before[0]).all()
+
+
+def test_whose_answers_help_the_reader_come_first(
+    recall: Recall, encoder: WordEncoder, redis_client: redis.Redis
+) -> None:
+    writers = Writers(redis_client)
+    for number in range(20):
+        writers.count(Reading("poem", "small"), f"{number}", "small", 20.0)
+        writers.count(Reading("poem", "small"), f"large {number}", "large", -20.0)
+    learning = Recall(recall.store, encoder, Retriever(redis_client, encoder), writers=writers)
+    remember(recall, memory("red lamp by sea", model="large"), memory("red lamp by land", model="small"))
+
+    assert asked_of(learning, "red lamp by", reader="small")[0] == "red lamp by land"
+    assert asked_of(learning, "red lamp by sea", reader="large")[0] == "red lamp by sea"
 
 
 NFC, NFD = "Where is N\u00eemes \u00e0 caf\u00e9?", "Where is Ni\u0302mes a\u0300 cafe\u0301?"

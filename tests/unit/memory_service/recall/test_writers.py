@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+import redis
+
+from memshare_memory.recall.writers import PEOPLE, Reading, Writers, writers
+
+SMALL = Reading("poem", "small")
+
+
+def test_whose_answers_help_a_model_is_worth_more_to_it(redis_client: redis.Redis) -> None:
+    known = Writers(redis_client)
+    for number in range(20):
+        known.count(SMALL, f"own {number}", "small", 30.0 if number % 2 else 10.0)
+        known.count(SMALL, f"own {number}", "small", 99.0)  # again: it counts once
+        known.count(SMALL, f"foreign {number}", "large", -20.0)
+    known.count(Reading("poem", "large"), "one", "small", 50.0)
+
+    found = {one.writer: one for one in writers(redis_client, "poem")}
+
+    assert {one.reader for one in found.values()} == {"small"}, "another reader has followed one writer alone"
+    assert (found["small"].points, found["large"].points) == (20.0, -20.0)
+    assert found["small"].error == pytest.approx(2.294, abs=0.001)
+    assert found["small"].worth == pytest.approx(0.4 * 0.5 * 0.2)
+    assert known.worths([SMALL, Reading("plan", "small")]) == {
+        SMALL: {"small": pytest.approx(0.04), "large": pytest.approx(-0.04)},
+        Reading("plan", "small"): {},
+    }
+
+
+def test_what_people_wrote_is_a_writer_too(redis_client: redis.Redis) -> None:
+    known = Writers(redis_client)
+    known.count(SMALL, "one", None, 10.0)
+    known.count(SMALL, "two", "small", 0.0)
+
+    assert [one.writer for one in writers(redis_client, "poem")] == [PEOPLE, "small"]
+    assert known.worths([SMALL])[SMALL][PEOPLE] > 0
