@@ -59,6 +59,9 @@ def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], b
     """Write the agent of a database, as the demo has it for a model, unless it is there; the check of its rubric."""
     if not folder.exists():
         write_agent(questions, folder, schema=True)
+        if questions.name != "library":
+            file = folder / "sql.toml"
+            file.write_text(file.read_text("utf-8").replace("the database of a public library", "a database"), "utf-8")
     return partial(same_rows, database=str(folder / "library.sql"), answers=str(folder / "answers.jsonl"))
 
 

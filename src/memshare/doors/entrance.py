@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fastapi.responses import JSONResponse
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from memshare.doors.apart import ASKING, at_the_entrance
 from memshare.doors.authentication import authenticate
 from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone, with_body
@@ -56,7 +56,7 @@ class Entrance:
             known: dict[Backend, Caller] = scope.setdefault("state", {}).get(KNOWN, {})
             caller = known.get(self._backend)
             if caller is None:
-                caller = await run_in_threadpool(authenticate, self._backend, request)
+                caller = await at_the_entrance(authenticate, self._backend, request)
             body = await self._bodies.read(receive, caller.name)
         except (MemshareError, *DOWN) as error:
             await refusal(scope["path"], error)(scope, receive, send)
@@ -64,6 +64,7 @@ class Entrance:
             return
         else:
             request.state.caller = caller
+            ASKING.set((caller.name, Request(scope, with_body(body, receive)).is_disconnected))
             tracing.note({"memshare.submitter": caller.name})
             await self._app(scope, with_body(body, receive), send)
 

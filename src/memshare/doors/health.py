@@ -6,11 +6,11 @@ import threading
 import time
 
 import redis
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from memshare.doors.apart import at_the_entrance
 from memshare_broker.connection import DOWN, connect
 from memshare_broker.settings import Settings
 
@@ -52,7 +52,7 @@ def health_routes(health: Health) -> list[Route]:
     """Both without a token: `/health` for who watches and balances, `/alive` for who would restart this process."""
 
     async def is_well(_: Request) -> Response:
-        fault = await run_in_threadpool(health.fault)
+        fault = await at_the_entrance(health.fault)
         return PlainTextResponse(fault or "ok", 503 if fault else 200)
 
     return [Route("/health", is_well, methods=["GET"]), Route("/alive", is_alive, methods=["GET"])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory, ConceptCalls
-from memshare.doors.apart import apart
+from memshare.doors.apart import answered
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.calls.concepts import require_concepts
@@ -32,7 +32,7 @@ def answer(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Questio
     backend.checked_text(form.question, "question")
     asked = (backend.settings, pool, form, caller.name)
     is_offline = backend.settings.model_for("agents") == OFFLINE
-    reply = _answered(*asked) if is_offline else apart(_answered, *asked)
+    reply = _answered(*asked) if is_offline else answered(_answered, *asked)
     audit(caller, "answer", pool=pool, memories=len(reply.cites))
     return reply
 

@@ -17,7 +17,7 @@ from memshare.client.rest.calls.concepts import (
     GapReply,
     SimilarReply,
 )
-from memshare.doors.apart import apart
+from memshare.doors.apart import computed
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -65,7 +65,7 @@ def concepts(backend: BackendNow, caller: CallerNow, pool: PoolPath) -> Concepts
     require_concepts(backend, caller, pool)
     there = backend.concepts.get(pool)
     if there is None or time.monotonic() - there[0] > KEPT:
-        backend.concepts[pool] = (time.monotonic(), apart(_computed, backend.settings, pool))
+        backend.concepts[pool] = (time.monotonic(), computed(_computed, backend.settings, pool))
     return undecided(backend, pool)
 
 

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.duplicates import DifferentReply, DuplicateReply, Duplicates, DuplicatesReply
-from memshare.doors.apart import apart
+from memshare.doors.apart import computed
 from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
@@ -41,7 +41,7 @@ def duplicates(backend: BackendNow, caller: CallerNow, pool: PoolPath) -> Duplic
     require_concepts(backend, caller, pool)
     there = backend.duplicates.get(pool)
     if there is None or time.monotonic() - there[0] > KEPT:
-        there = backend.duplicates[pool] = (time.monotonic(), apart(_looked, backend.settings, pool))
+        there = backend.duplicates[pool] = (time.monotonic(), computed(_looked, backend.settings, pool))
     return there[1].model_copy(update={"duplicates": tuple(left_of(backend, pool))})
 
 

@@ -24,6 +24,7 @@ from starlette.routing import Route
 
 from memshare.client.errors import NoToken
 from memshare.doors import pages
+from memshare.doors.apart import ASKING, at_the_entrance
 from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone
 from memshare.doors.caller import LOCAL_NAME, Caller
@@ -92,7 +93,10 @@ class Site:
         """What answers a request for a page."""
 
         async def show(request: Request) -> Response:
-            return await run_in_threadpool(self._guarded, request, lambda: self._show(request, shows))
+            caller = await self._entering(request)
+            if isinstance(caller, Response):
+                return caller
+            return await run_in_threadpool(self._guarded, request, lambda: self._show(request, caller, shows))
 
         return show
 
@@ -102,7 +106,8 @@ class Site:
         async def do(request: Request) -> Response:
             try:
                 require_same_origin(request)
-                caller = await run_in_threadpool(who_asks, self._backend, request)
+                caller = await at_the_entrance(who_asks, self._backend, request)
+                ASKING.set((caller.name, request.is_disconnected))
                 body = await self._bodies.read(request.receive, caller.name)
             except (MemshareError, *DOWN) as error:
                 return self._refusal(request, error)
@@ -179,8 +184,16 @@ class Site:
         except (MemshareError, *DOWN) as error:
             return self._refusal(request, error)
 
-    def _show(self, request: Request, shows: Shows) -> Response:
-        caller = who_asks(self._backend, request)
+    async def _entering(self, request: Request) -> Caller | Response:
+        """Who asks for a page, or the page that refuses them."""
+        try:
+            caller = await at_the_entrance(who_asks, self._backend, request)
+        except (MemshareError, *DOWN) as error:
+            return await at_the_entrance(self._refusal, request, error)
+        ASKING.set((caller.name, request.is_disconnected))
+        return caller
+
+    def _show(self, request: Request, caller: Caller, shows: Shows) -> Response:
         beat = self._pulse.beat()  # before it is looked at, so that no change is missed
         with self._pulse.showing():
             screen = shows(Visit(self._backend, caller, request.path_params, request.query_params))

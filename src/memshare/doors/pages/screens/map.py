@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from memshare.doors.apart import apart
+from memshare.doors.apart import computed
 from memshare.doors.calls.answering import QuestionForm, answer
 from memshare.doors.calls.concepts import ConceptDecision, concepts, decide, require_concepts
 from memshare.doors.calls.listings import pools
@@ -77,19 +74,11 @@ def ask(visit: Visit) -> Screen:
 def picture(visit: Visit) -> Streamed:
     """The map that `memshare concepts map` draws, as the pool is now."""
     require_concepts(visit.backend, visit.caller, visit.path["pool"])
-    return Streamed(_drawn(visit.backend.settings, visit.path["pool"]), "text/html")
+    return Streamed(iter(computed(_draw, visit.backend.settings, visit.path["pool"])), "text/html")
 
 
-def _drawn(settings: Settings, pool: str) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="memshare-map-") as folder:
-        file = Path(folder) / "map.html"
-        apart(_draw, settings, pool, file)
-        with file.open(encoding="utf-8") as lines:
-            yield from lines
-
-
-def _draw(settings: Settings, pool: str, file: Path) -> None:
-    """Write the page; it needs numpy and scipy."""
+def _draw(settings: Settings, pool: str) -> tuple[str, ...]:
+    """The lines of the page; it needs numpy and scipy."""
     from memshare_concepts.clusters.clustering import SIZE
     from memshare_concepts.map.page import Colours, map_page
     from memshare_concepts.map.sizes import clusters_around
@@ -102,5 +91,4 @@ def _draw(settings: Settings, pool: str, file: Path) -> None:
         by_size = clusters_around(found, settings.data, SIZE)
         colours = Colours({one.memory.id: one.credibility.p for one in memory.judge(found.ids)})
         back = f"{HERE}?{urlencode({'pool': pool})}"
-        with file.open("w", encoding="utf-8") as out:
-            out.writelines(map_page(found, by_size, SIZE, colours, datetime.now(UTC), back=back))
+        return tuple(map_page(found, by_size, SIZE, colours, datetime.now(UTC), back=back))
