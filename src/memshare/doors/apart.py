@@ -59,10 +59,11 @@ class Apart:
                 )
             self._waiting[who] += 1
             work = self._works.get(key)
-            if work is None:
-                work = self._works[key] = _Work()
-                threading.Thread(target=self._run, args=(key, work, function, args, kwargs), daemon=True).start()
+            is_new = work is None
+            work = work or self._works.setdefault(key, _Work())
             work.wanted_by += 1
+        if is_new:
+            threading.Thread(target=self._run, args=(key, work, function, args, kwargs), daemon=True).start()
         try:
             return cast("T", work.wait(is_gone))
         finally:

@@ -2,31 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.apart import apart
-from memshare_broker.errors import BadInput, TryAgain
 from tests.unit.memshare.doors.conftest import Tokened
 
 PATH = "/v1/concepts/logic"
-
-
-def refuse(words: str) -> None:
-    raise BadInput(words)
-
-
-def put_off(words: str) -> None:
-    raise TryAgain(words, 7)
-
-
-@pytest.mark.parametrize(("function", "error"), [(refuse, BadInput), (put_off, TryAgain)])
-def test_what_goes_wrong_apart_is_told_here(function: object, error: type[Exception]) -> None:
-    with pytest.raises(error, match="so it is") as caught:
-        apart(function, "so it is")  # type: ignore[arg-type]
-
-    assert getattr(caught.value, "wait", 7) == 7
-    assert apart(len, "abc") == 3
 
 
 def test_each_decision_can_be_taken_back(here: TestClient) -> None:
