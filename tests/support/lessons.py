@@ -84,6 +84,11 @@ def word(by: str, number: int, of: str, helped: float = 1.0, at: float = 0.0, pl
     )
 
 
+def accepted(by: str, number: int, of: str, at: float = 0.0) -> Evidence:
+    """What the grade of somebody's task says that was accepted."""
+    return word(by, number, of, at=at).model_copy(update={"source": "outcome", "accepted": True})
+
+
 def let_wait(client: redis.Redis, *said: Evidence, pool: str = "poem") -> None:
     """As crediting does."""
     if said:

@@ -38,23 +38,29 @@ class LessonTask(PaidTask):
 
 
 class UsedMemory(Message):
-    """A memory that was shown in a prompt, with the vector by which it is found, and whose it is."""
+    """A memory that was shown in a prompt, with the vector by which it is found, and whose it is.
+
+    `curated` says that a person brought it in.
+    """
 
     id: UUID
     embedding: Embedding
     submitter: Label
+    curated: bool = False
 
 
 class Evidence(Message):
     """What somebody's graded task, or their feedback, says of a memory: whether it helped (1) or misled (0).
 
+    An `outcome` is the grade of an answer of memshare's own agents, which may have been `accepted`; of an `offer`,
+    somebody outside answered, and says what was shown.
     `memory` is the one that the answer followed, `beside` what was shown with it. `weight`, 0 to 1, is how much that
     says. The last word of a person about a memory replaces their earlier ones. `pair` is the memory that the task's own
     answer is, or would have become.
     """
 
     by: Label
-    source: Literal["outcome", "feedback"]
+    source: Literal["outcome", "offer", "feedback"]
     text: str
     prompt: Embedding
     pair: UUID | None = None
@@ -62,6 +68,7 @@ class Evidence(Message):
     beside: tuple[UsedMemory, ...] = ()
     helped: Share
     weight: Share = 1.0
+    accepted: bool = False
     at: float = Field(description="Unix time in seconds")
 
     @property

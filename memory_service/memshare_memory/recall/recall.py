@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from typing import NamedTuple
 from uuid import UUID
@@ -61,6 +61,7 @@ class Recall:
         self._encoder = shared(encoder)
         self._retriever = retriever
         self._at_hand: dict[str, NDArray[np.float32]] = {}  # (2, dimension)
+        self._praised: dict[UUID, NDArray[np.float32]] = {}
 
     @property
     def encoder_name(self) -> str:
@@ -157,15 +158,42 @@ class Recall:
             for one, adapter, worth in zip(wanted, adapters, worths, strict=True)
         ]
         rows = self._rows_of([hit for hits, is_so in zip(found, by_s, strict=True) if is_so for hit in hits])
+        proven = self._proven(adapters, found)
         ranked = []
         for one, adapter, worth, hits, is_so in zip(wanted, adapters, worths, found, by_s, strict=True):
-            marked = [hit._replace(proven=adapter.proven(hit.memory)) for hit in hits]
+            marked = [hit._replace(proven=proven(adapter, hit.memory)) for hit in hits]
             if is_so:
                 marked = by_learner(adapter, one, [hit for hit in marked if hit.memory.id in rows], rows, worth)
                 if one.mode == "hybrid":
                     marked = fused([hit.memory.id for hit in hits], marked)
             ranked.append(marked)
         return ranked
+
+    def _proven(self, adapters: Sequence[Adapter], found: Sequence[list[Hit]]) -> Callable[[Adapter, Memory], bool]:
+        """Says of a memory that was found whether it is proven; the vectors that it takes are fetched for all."""
+        asked, near = [], set[UUID]()
+        for adapter, hits in zip(adapters, found, strict=True):
+            known = adapter.proven_submitters or {}
+            some = [hit for hit in hits if hit.memory.task_id is not None and known.get(hit.memory.submitter)]
+            near.update(*(known[hit.memory.submitter] for hit in some))
+            asked += some
+        own = self._rows_of(asked)
+        praised = {one: rows[0] for one, rows in self._praised_rows(near).items()}
+        nothing = np.zeros(1, np.float32)
+
+        def proven(adapter: Adapter, memory: Memory) -> bool:
+            rows = own.get(memory.id)
+            return adapter.proven(memory, nothing if rows is None else rows[0], praised if rows is not None else {})
+
+        return proven
+
+    def _praised_rows(self, ids: Collection[UUID]) -> dict[UUID, NDArray[np.float32]]:
+        """Vectors by id, as `_rows_of` has them; who is proven by what changes rarely."""
+        if missing := [one for one in ids if one not in self._praised]:
+            if len(self._praised) > AT_HAND:
+                self._praised.clear()
+            self._praised.update(self.store.both_of(missing))
+        return {one: self._praised[one] for one in ids if one in self._praised}
 
     def _worths(self, wanted: Sequence[RecallQuery]) -> list[Mapping[str, float]]:
         """What writers are worth to who reads, for each."""

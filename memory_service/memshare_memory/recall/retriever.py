@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 import redis
 from pydantic import ValidationError
@@ -47,7 +48,7 @@ class Retriever:
         self._lock = threading.Lock()
         self._loaded: dict[str, Adapter] = {}
         self._refused: set[tuple[str, int]] = set()
-        self._proven: dict[str, tuple[int, frozenset[str]]] = {}
+        self._proven: dict[str, tuple[int, Mapping[str, tuple[UUID, ...]]]] = {}
         self._trusted: tuple[int, dict[str, frozenset[str]]] = (0, {})
 
     def adapter(self, pool: str) -> Adapter:
@@ -65,7 +66,7 @@ class Retriever:
             for pool, version, standings in of_pools
         }
 
-    def _proven_in(self, pool: str, number: int, trust: int) -> frozenset[str] | None:
+    def _proven_in(self, pool: str, number: int, trust: int) -> Mapping[str, tuple[UUID, ...]] | None:
         """The proven submitters of the pool's standings with this number, and those that people trust."""
         if not self._learns:
             return None
@@ -74,7 +75,7 @@ class Retriever:
         if pool not in self._proven or self._proven[pool][0] != number:
             text = self._client.get(standings_key(pool, self._encoder.name))
             self._proven[pool] = number, _proven(pool, text)
-        return self._proven[pool][1] | self._trusted[1].get(pool, frozenset())
+        return {**self._proven[pool][1], **dict.fromkeys(self._trusted[1].get(pool, ()), ())}
 
     def _adapter(self, pool: str, version: int) -> Adapter:
         if self._is_settled(pool, version):
@@ -112,9 +113,9 @@ class Retriever:
         return published.adapter()
 
 
-def _proven(pool: str, text: str | bytes | None) -> frozenset[str]:
+def _proven(pool: str, text: str | bytes | None) -> dict[str, tuple[UUID, ...]]:
     try:
-        return Standings.model_validate_json(text).proven if text else frozenset()
+        return Standings.model_validate_json(text).proven if text else {}
     except ValidationError as error:
         log.error("Nobody counts as proven in pool %s: %d errors in its standings.", pool, error.error_count())
-        return frozenset()
+        return {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from uuid import UUID
+
 from pydantic import Field
 
 from memshare_broker.wire.messages import Message
@@ -11,13 +13,15 @@ class Standing(Message):
     """What the words about a submitter's memories come to in a pool.
 
     `worth` is in the unit of a cosine, where 0 is the pool's mean, and `error` its standard error. `words` counts what
-    people said, each once for a memory, and nobody of their own where others speak, too.
+    people said, each once for a memory, and nobody of their own where others speak, too. Who is `proven` is so
+    for what is `near` one of these memories, or for all where none are named.
     """
 
     worth: float
     error: float
     words: int
-    proven: bool
+    proven: bool = False
+    near: tuple[UUID, ...] = ()
 
 
 class Standings(Message):
@@ -26,8 +30,9 @@ class Standings(Message):
     submitters: dict[str, Standing] = Field(default={})
 
     @property
-    def proven(self) -> frozenset[str]:
-        return frozenset(name for name, one in self.submitters.items() if one.proven)
+    def proven(self) -> dict[str, tuple[UUID, ...]]:
+        """Who is, and near what."""
+        return {name: one.near for name, one in self.submitters.items() if one.proven}
 
     @property
     def worth(self) -> dict[str, float]:

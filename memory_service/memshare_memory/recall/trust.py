@@ -15,6 +15,9 @@ TRUST = "memshare:trust"
 TRUST_NUMBER = "memshare:trust:number"
 """Grows whenever somebody decides."""
 
+GROUPS = "memshare:groups"
+"""Hash: name of a token → its group; it stays when the token is revoked, as the words do."""
+
 Said = Literal["trust", "leave"]
 """Trust makes a submitter proven, whatever words come to; leave says that they are unproven for good reason, and that
 nobody has to be asked."""

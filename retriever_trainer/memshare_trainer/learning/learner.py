@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
+from memshare_memory.admit.evidence import LEAST_WEIGHT
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.labels import Labels
 from memshare_trainer.learning.adapter_state import State
 from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.proof import People, judged, people_of
 from memshare_trainer.learning.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
 from memshare_trainer.learning.step import step
 from memshare_trainer.lessons.change import Head, LessonChange, Update
@@ -89,15 +91,18 @@ class Learner:
     def catch_up(self) -> None:
         """Take in what other trainers, a rollback or an earlier life of this one have written."""
         head = self._log.head()
+        people = people_of(self._log.client, self._log.pool)
         if (head.epoch, head.updates) != (self._head.epoch, self._head.updates):
-            self._start_over(head)
+            self._start_over(head, people)
+        self._buffer.words.people = people
         if head.version != self.in_use.version:
             published = self._log.published(head.version)
             self.in_use = self._best = published.adapter() if published else Adapter()
         self._head = head
 
-    def _start_over(self, head: Head) -> None:
+    def _start_over(self, head: Head, people: People) -> None:
         self.forget()
+        self._buffer.words.people = people
         checkpoint = self._log.checkpoint()
         if checkpoint:
             self._state = State.unpack(checkpoint)
@@ -123,7 +128,8 @@ class Learner:
             self._buffer.add_evidence(one)
         if lesson:
             self._buffer.add(lesson, self._log.slot(lesson.number))
-        said = (example_of(one) for one in fresh if not is_held_out_evidence(one))
+        heavy = (one for one in fresh if one.weight >= LEAST_WEIGHT)
+        said = (example_of(one) for one in heavy if not is_held_out_evidence(one))
         taught = [*filter(self._buffer.counts, said)]
         if lesson and not is_held_out(lesson.number):
             taught.append(lesson.example())
@@ -164,7 +170,8 @@ class Learner:
         update = Update(at=time.time(), memory_id=lesson.task.memory_id, counted=counted, lesson=record)
         due = (self._head.updates + 1) % CHECKPOINT_EVERY == 0
         checkpoint = self._state.pack() if due else None
-        return LessonChange(update, learnt.standings, kept, evidence, checkpoint, self.steps, published)
+        standings = judged(learnt.standings, self._buffer.said, self._buffer.words.people)
+        return LessonChange(update, standings, kept, evidence, checkpoint, self.steps, published)
 
     def _verdict(self) -> dict[str, object]:
         """What a step did to the retriever: a new version, unless what is held out is ranked worse for sure."""

@@ -1,8 +1,5 @@
-"""What a learner has come to: its state, and the standing of each submitter.
-
-A submitter is proven once the lower end of what their worth may be is above `LOWEST`. Nobody of whom nothing was said
-is; some four to eight words that find them as good as the pool's mean are enough, and someone worse takes more.
-"""
+"""What a learner has come to: its state, and what each submitter is worth (`memshare_trainer.learning.proof`: who is
+proven)."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.words import Words
 
 WORDS = 4  # after which the error is PRIOR / √2
-LOWEST = -0.075  # in the unit of a cosine
 
 
 class LearntRetriever(NamedTuple):
@@ -34,7 +30,7 @@ class LearntRetriever(NamedTuple):
         found = {}
         for name in sorted(worth):
             beside, error = worth[name] - float(mean), PRIOR / (1 + said[name] / WORDS) ** 0.5
-            found[name] = Standing(worth=beside, error=error, words=said[name], proven=beside - error > LOWEST)
+            found[name] = Standing(worth=beside, error=error, words=said[name])
         return cls(state, Standings(submitters=found))
 
     def adapter(self, version: int = 0) -> Adapter:

@@ -11,9 +11,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memshare_broker.wire.lessons import Evidence
+from memshare_memory.admit.evidence import LEAST_WEIGHT
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
 from memshare_trainer.learning.adapter_state import State
 from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.proof import People, people_of
 from memshare_trainer.learning.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare_trainer.learning.rewriting import begin_with
 from memshare_trainer.learning.step import step
@@ -25,19 +27,22 @@ from memshare_trainer.lessons.reservoir import is_held_out
 from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 
 
-def relearn(lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int) -> LearntRetriever:
+def relearn(
+    lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int, people: People | None = None
+) -> LearntRetriever:
     """What a learner comes to with a step for each lesson, in their order, and replay; what is held out stays so.
 
     Where there is more evidence than comes with lessons, it has further steps of its own.
     """
-    words, drawn, state = Words(), Random(0), State.start(dimension)
-    said = [example_of(one) for one in evidence]
+    words, drawn, state = Words(people), Random(0), State.start(dimension)
+    heavy = [one for one in evidence if one.weight >= LEAST_WEIGHT]
+    said = [example_of(one) for one in heavy]
     for example in (*(one.example() for one in lessons), *said):
         words.add(example)
     taught = [one.example() for one in lessons if not is_held_out(one.number)]
     usable = [
         example
-        for one, example in zip(evidence, said, strict=True)
+        for one, example in zip(heavy, said, strict=True)
         if not is_held_out_evidence(one) and words.share(one.by, one.memory.id, one.memory.submitter)
     ]
     for count in range(max(len(taught), len(usable) // EVIDENCE_AT_ONCE)):
@@ -69,7 +74,7 @@ def unlearn(log: LessonLog, memories: Collection[UUID], submitter: str | None = 
         said = log.evidence()
         kept = [one for one in said if not has_part(one, memories, submitter)]
         taught = [*(one.example() for one in left[:1]), *(example_of(one) for one in kept[:1])]
-        learnt = relearn(left, kept, taught[0].query.size) if taught else None
+        learnt = relearn(left, kept, taught[0].query.size, people_of(log.client, log.pool)) if taught else None
         begin_with(log, left, kept, head.counted, learnt, publish=bool(left and head.version))
         waited = log.drop_waiting(lambda one: has_part(one, memories, submitter))
         return Unlearnt(len(dropped), len(said) - len(kept) + waited, head.version, log.head().version)

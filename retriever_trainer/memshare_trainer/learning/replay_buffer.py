@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 from memshare_broker.wire.lessons import Evidence
+from memshare_memory.admit.evidence import LEAST_WEIGHT
+from memshare_trainer.learning.proof import Word
 from memshare_trainer.learning.words import Words
 from memshare_trainer.lessons.example import Example
 from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT
@@ -45,6 +47,12 @@ class ReplayBuffer:
         self._held_out: dict[int, NumberedExample] = {}
         self._evidence: dict[str, NumberedExample] = {}
         self._held_out_evidence: dict[str, NumberedExample] = {}
+        self._said: dict[str, Word] = {}
+
+    @property
+    def said(self) -> Collection[Word]:
+        """All words of evidence, for who is proven by them."""
+        return self._said.values()
 
     def add(self, lesson: StoredLesson, slot: int | None) -> None:
         """Keep a lesson that has a slot, in the place of what had it before."""
@@ -54,8 +62,10 @@ class ReplayBuffer:
 
     def add_evidence(self, evidence: Evidence) -> None:
         """Keep a person's word about a memory, in the place of their word before."""
+        self._said[evidence.key] = Word.of(evidence)
         target = self._held_out_evidence if is_held_out_evidence(evidence) else self._evidence
-        self._put(target, evidence.key, NumberedExample(evidence.at, example_of(evidence)))
+        if evidence.weight >= LEAST_WEIGHT or evidence.key in target:
+            self._put(target, evidence.key, NumberedExample(evidence.at, example_of(evidence)))
 
     def _put(self, target: dict[Key, NumberedExample], key: Key, one: NumberedExample) -> None:
         if key in target:
@@ -65,12 +75,12 @@ class ReplayBuffer:
 
     def has_evidence(self, key: str) -> bool:
         """Whether that person has said something of that memory before."""
-        return key in self._evidence or key in self._held_out_evidence
+        return key in self._said
 
     @property
     def words_held(self) -> int:
         """How many words of evidence are held."""
-        return len(self._evidence) + len(self._held_out_evidence)
+        return len(self._said)
 
     @property
     def is_full(self) -> bool:

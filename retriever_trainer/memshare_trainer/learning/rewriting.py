@@ -11,6 +11,7 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_memory.recall.standings import standings_key, standings_number_key
 from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.proof import Word, judged, people_of
 from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
 from memshare_trainer.lessons.stored_lesson import StoredLesson
 
@@ -28,6 +29,7 @@ def begin_with(
 
     Evidence that waits goes on waiting.
     """
+    kept, people = [*evidence], people_of(log.client, log.pool)
     version = log.head().issued + 1 if learnt and publish else 0
     state: dict[Any, Any] = {"counted": counted, "checkpoint_at": 0, "checkpoint": "", "steps": 0}
     if learnt:
@@ -43,12 +45,13 @@ def begin_with(
         change.hincrby(log.key("state"), "epoch", 1)
         for lesson in lessons:
             change.hset(log.key(held(lesson)), str(log.slot(lesson.number)), lesson.model_dump_json())
-        for one in evidence:
+        for one in kept:
             change.hset(log.key("words"), one.key, one.model_dump_json())
         change.sadd(RETRIEVERS, json.dumps(log.name))
         change.incr(standings_number_key(*log.name))
         if learnt:
-            change.set(standings_key(*log.name), learnt.standings.model_dump_json())
+            standings = judged(learnt.standings, [Word.of(one) for one in kept], people)
+            change.set(standings_key(*log.name), standings.model_dump_json())
         if learnt and version:
             published = learnt.published(version, log.encoder, lessons=counted)
             change.set(adapter_key(*log.name, version), published.model_dump_json())

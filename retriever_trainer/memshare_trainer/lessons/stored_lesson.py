@@ -20,8 +20,8 @@ from memshare_trainer.lessons.ranking_quality import Array
 class StoredLesson(Message):
     """One lesson of the log, of which each has its number.
 
-    `labels` has P(¬Y) of every candidate, `submitters` whose each is, and `weight` says how much they count. The vectors, in half precision, are those of the
-    new memory and of the candidates.
+    `labels` has P(¬Y) of every candidate, `submitters` whose each is, `weight` how much they count;
+    the vectors, in half precision, are those of the new memory and of the candidates.
     """
 
     number: int

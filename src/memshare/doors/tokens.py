@@ -16,6 +16,7 @@ from memshare.doors.caller import RESERVED, Caller, Right
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import Message, Name
+from memshare_memory.recall.trust import GROUPS
 
 TOKENS = "memshare:tokens"
 """Hash: name of a token → the `Token`."""
@@ -33,6 +34,7 @@ class Token(Message):
     pools: tuple[Name, ...] | None = Field(min_length=1, description="None: all pools")
     digest: str
     created: float = Field(description="Unix time in seconds")
+    group: Name | None = None
 
     @property
     def caller(self) -> Caller:
@@ -45,17 +47,25 @@ class Tokens:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def create(self, name: str, may: tuple[str, ...], pools: tuple[str, ...] | None) -> str:
+    def create(self, name: str, may: tuple[str, ...], pools: tuple[str, ...] | None, group: str | None = None) -> str:
         """Make a token and return its text, which nobody can read again.
+
+        What those of a `group` say of each other's memories proves nobody.
 
         Raises `BadInput` for a name that is taken or reserved.
         """
         if _is_reserved(name):
             raise BadInput(f"The name {name!r} is reserved: {_OF_NOBODY} Give the token another name.")
         text = f"{PREFIX}_{name}_{secrets.token_hex(32)}"
-        token = checked(Token, "The token", name=name, may=may, pools=pools, digest=_digest(text), created=time.time())
+        token = checked(
+            Token, "The token", name=name, may=may, pools=pools, digest=_digest(text), created=time.time(), group=group
+        )
         if not self._client.hsetnx(TOKENS, name, token.model_dump_json()):
             raise BadInput(f"There is a token {name!r} already. Revoke it first, or give this one another name.")
+        if group is not None:
+            self._client.hset(GROUPS, name, group)
+        else:
+            self._client.hdel(GROUPS, name)
         return text
 
     def all(self) -> list[Token]:

@@ -18,7 +18,7 @@ from memshare_trainer.learning.learner import Learner
 from memshare_trainer.learning.replay_buffer import is_held_out_evidence
 from memshare_trainer.lessons.change import LessonChange, Update
 from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT, LessonLog
-from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, let_wait, notice, word
+from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, accepted, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")
 
@@ -127,17 +127,19 @@ def test_words_about_ones_own_memories_move_nothing_where_others_speak(
     else:
         assert not np.array_equal(praised.matrix(DIMENSION), without.matrix(DIMENSION))
         assert standing is not None
-        assert standing.proven
+        assert not standing.proven, "alone nobody proves themselves"
 
 
 def graded(number: int, whose: Sequence[str]) -> list[Evidence]:
     """What eight tasks say: memories of mallory mislead, whatever their form; those of others help by their form."""
     task = lesson(number, whose=whose)
-    return [
-        word("dora", number, of=one.submitter, helped=float(helps(one, task) and one.submitter != "mallory"),
-             at=number, place=place)
-        for place, one in enumerate(task.candidates)
-    ]  # fmt: skip
+    found = []
+    for place, one in enumerate(task.candidates):
+        good = helps(one, task) and one.submitter != "mallory"
+        by = ("dora", "fritz")[number % 2]
+        said = word(by, number, of=one.submitter, helped=float(good), at=number, place=place)
+        found.append(said.model_copy(update={"source": "outcome", "accepted": good}))
+    return found
 
 
 def first_helps(adapter: Adapter, whose: Sequence[str], bad: str = "mallory") -> tuple[float, float]:
@@ -181,14 +183,15 @@ def test_a_submitter_whose_memories_mislead_is_ranked_first_no_more_and_a_new_ho
     assert learnt[0] > untrained[0] + 0.15
     standings = log.standings()
     assert standings.submitters["mallory"].worth < -0.05
-    assert standings.proven == {"ada", "bob", "cleo"}
+    assert standings.proven.keys() == {"ada", "bob", "cleo"}
 
-    for first in (300, 304):
-        few = [word("dora", number, of="erin") for number in range(first, first + 4)]
+    for by, first in (("dora", 300), ("fritz", 302)):
+        assert "erin" not in log.standings().proven
+        few = [accepted(by, number, of="erin", at=number) for number in (first, first + 1)]
         told(redis_client, stage, f"erin {first}", *few)
 
-    assert log.standings().submitters["erin"].words == 8
-    assert "erin" in log.standings().proven
+    assert log.standings().submitters["erin"].words == 4
+    assert len(log.standings().proven["erin"]) == 4
 
 
 def test_worth_costs_nothing_where_nobody_misleads(redis_client: redis.Redis) -> None:

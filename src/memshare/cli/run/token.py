@@ -31,6 +31,9 @@ def create(
     name: Name,
     may: Annotated[str, typer.Option(metavar="RIGHTS", help=f"With commas: {', '.join(RIGHTS)}.")],
     pools: Annotated[str, typer.Option(metavar="POOLS", help="The pools it sees, with commas; '*' is all.")],
+    group: Annotated[
+        str | None, typer.Option(metavar="TEAM", help="What its members say of each other's memories proves nobody.")
+    ] = None,
     daily_usd: Annotated[
         float | None, typer.Option(min=0, help="What may be spent for it in a UTC day; it takes MEMSHARE_PRICES.")
     ] = None,
@@ -47,7 +50,7 @@ def create(
     with reaching(settings.redis), connect(settings.redis, tries=1) as client:
         tokens = Tokens(client)
         is_first = not tokens.any()
-        text = tokens.create(name, _words(may), chosen)
+        text = tokens.create(name, _words(may), chosen, group)
         if daily_usd is not None:
             Budget(client, UsageLog(client)).set(Holder("submitter", name), Cap(money=daily_usd))
     print_json({"name": name, "token": text}) if as_json else print_text(text)
@@ -74,10 +77,16 @@ def list_tokens(as_json: Json = False) -> None:
         console.print("No tokens: `memshare serve` serves its user on this machine alone.")
         return
     rows = [
-        (one.name, ", ".join(one.may), "all" if one.pools is None else ", ".join(one.pools), moment(one.created))
+        (
+            one.name,
+            one.group or "",
+            ", ".join(one.may),
+            "all" if one.pools is None else ", ".join(one.pools),
+            moment(one.created),
+        )
         for one in tokens
     ]
-    console.print(table("name", "may", "pools", "created", rows=rows))
+    console.print(table("name", "group", "may", "pools", "created", rows=rows))
 
 
 @app.command()

@@ -27,6 +27,9 @@ class TokenForm(Message):
     name: TokenName
     may: tuple[Right, ...] = Field(min_length=1)
     pools: tuple[Name, ...] | None = Field(default=None, min_length=1, description="null: all pools")
+    group: Name | None = Field(
+        default=None, description="its team: what its members say of each other's memories proves nobody"
+    )
 
 
 @serves(Access.list)
@@ -35,7 +38,9 @@ def tokens(backend: BackendNow, caller: CallerNow) -> list[TokenReply]:
     caller.require_all()
     with backend.reaching():
         found = backend.tokens.all()
-    return [TokenReply(name=one.name, may=one.may, pools=one.pools, created=one.created) for one in found]
+    return [
+        TokenReply(**one.model_dump(exclude={"digest"})) for one in found
+    ]
 
 
 @serves(Access.create)
@@ -43,7 +48,7 @@ def create(backend: BackendNow, caller: CallerNow, form: TokenForm) -> NewTokenR
     """Make a token; raises `BadInput` for a name that is taken or reserved."""
     caller.require_all()
     with backend.reaching():
-        text = backend.tokens.create(form.name, form.may, form.pools)
+        text = backend.tokens.create(form.name, form.may, form.pools, form.group)
     audit(caller, "create a token", token=form.name)
     return NewTokenReply(name=form.name, token=text)
 

@@ -112,7 +112,7 @@ def test_many_unproven_memories_leave_room_for_proven_ones(
     recall: Recall, monkeypatch: pytest.MonkeyPatch, publish: Publish, mode: Mode
 ) -> None:
     publish({})
-    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory, *__: memory.submitter != "eve")
     remember(recall, *(memory(f"red lamp {number}", submitter="eve") for number in range(40)))
     remember(recall, memory("red shoe"), memory("red hat by the sea"))
 
@@ -126,7 +126,7 @@ def test_unproven_memories_are_no_reason_for_another_search(
     recall: Recall, monkeypatch: pytest.MonkeyPatch, publish: Publish
 ) -> None:
     publish({})
-    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory, *__: memory.submitter != "eve")
     remember(recall, *(memory(f"red lamp {number}", submitter="eve") for number in range(60)))
     remember(recall, memory("red lamp"))
     searches = searched(recall, monkeypatch)

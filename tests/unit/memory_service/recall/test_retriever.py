@@ -102,7 +102,8 @@ def stand(client: redis.Redis, **proven: bool) -> None:
 
 
 def is_proven(retriever: Retriever, submitter: str, task_id: str | None) -> bool:
-    return retriever.adapter("poem").proven(remembered("A lamp", submitter=submitter, task_id=task_id)[0])
+    memory = remembered("A lamp", submitter=submitter, task_id=task_id)[0]
+    return retriever.adapter("poem").proven(memory, axis(0), {})
 
 
 def test_a_memory_of_a_task_is_proven_once_its_submitter_is(retriever: Retriever, redis_client: redis.Redis) -> None:

@@ -18,6 +18,7 @@ class TokenReply(Message):
     may: tuple[str, ...]
     pools: tuple[str, ...] | None = Field(description="null: all pools")
     created: float = Field(description="Unix time in seconds")
+    group: str | None = Field(default=None, description="its team")
 
 
 class NewTokenReply(Message):
@@ -45,10 +46,13 @@ class Access(Calls[Asked]):
         """The tokens by name; it takes the right `admin` for all pools."""
 
     @call("post_token", "POST", "/v1/tokens", status=201, repeatable=False)
-    def create(self, name: str, may: Sequence[str], *, pools: Sequence[str] | None = None) -> NewTokenReply:
+    def create(
+        self, name: str, may: Sequence[str], *, pools: Sequence[str] | None = None, group: str | None = None
+    ) -> NewTokenReply:
         """Make a token and tell its text, once. From the first one on every request needs one.
 
         `may` are rights (recall, watch, offer, submit, curate, admin); without `pools` it sees all of them.
+        What those of a `group` (a team) say of each other's memories proves nobody.
         """
 
     @call("delete_token", "DELETE", "/v1/tokens/{token_name}", repeatable=False)

@@ -33,7 +33,7 @@ def access(visit: Visit) -> Screen:
 def make(visit: Visit) -> Screen:
     """Make a token and show it, once."""
     chosen = [name for name in visit.field("pools").replace(",", " ").split() if name != "*"]
-    given = {"name": visit.field("name"), "may": visit.fields.getlist("may"), "pools": chosen or None}
+    given = {"may": visit.fields.getlist("may"), "pools": chosen or None, **visit.given("name", "group")}
     return _screen(visit, create(visit.backend, visit.caller, checked(TokenForm, "The token", **given)).token)
 
 

@@ -1,0 +1,126 @@
+"""Who is proven: decided from what people said, and from nothing that an optimiser has made of it.
+
+A good word about a submitter is an answer that followed a memory of theirs and was accepted, or feedback that found it
+good; a bad one is what found it bad. Each person, with all of their group, has at most three good ones. Words get half
+as heavy in 90 days. Nobody's words about their own group count. A submitter is proven who has more good words than one
+person may say, and whose share of good ones is over .2 for sure: the lower bound of Wilson (1927), z = 1.
+
+What a grade says of an answer of memshare's own agents counts whoever asked. What somebody claims from outside, in
+feedback or with an answer of theirs, counts for a person from curators outwards, as in EigenTrust (Kamvar 2003): for
+who brought in memories of the pool, is trusted, or is proven. All others together are one person, with half as much to
+say. Against somebody everybody counts.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from math import sqrt
+from typing import NamedTuple
+from uuid import UUID
+
+import redis
+
+from memshare_broker.wire.lessons import Evidence
+from memshare_memory.recall.standings import Standings
+from memshare_memory.recall.trust import GROUPS, trusted
+
+OF_ONE = 3.0  # good words of a person about a submitter
+OF_STRANGERS = 1.5  # the same of all together whom nobody knows
+MOST_OF_ONE = 10.0  # words of a person, good and bad, in the share of good ones
+LOWEST = 0.2  # of the share of good words, for sure
+HALF_LIFE = 90 * 86_400  # seconds
+EVEN = 0.5
+NEAR_TO = 32  # memories that were found good, the last ones
+
+
+class People(NamedTuple):
+    """Who belongs to which group, and whom a person trusts in the pool."""
+
+    groups: Mapping[str, str] = {}
+    trusted: frozenset[str] = frozenset()
+
+    def group(self, name: str) -> str:
+        """The group of somebody, who may be one alone."""
+        return f"group {self.groups[name]}" if name in self.groups else name
+
+
+def people_of(client: redis.Redis, pool: str) -> People:
+    """What is known of the people of a pool."""
+    groups = {str(name): str(group) for name, group in client.hgetall(GROUPS).items()}
+    return People(groups, trusted(client).get(pool, frozenset()))
+
+
+class Word(NamedTuple):
+    """How good and how bad, each from 0 to 1, somebody found a memory of a submitter, and when.
+
+    `is_claim` says that it is told from outside; `curators` brought in what was shown then.
+    """
+
+    by: str
+    memory: UUID
+    submitter: str
+    good: float
+    bad: float
+    at: float
+    is_claim: bool
+    curators: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, said: Evidence) -> Word:
+        """What evidence says. A grade that was accepted is good, and is bad by how far it is from what is usual."""
+        is_claim = said.source != "outcome"
+        above = said.weight * (said.helped - EVEN) / EVEN
+        good = max(above, 0.0) if is_claim else float(said.accepted)
+        bad = 0.0 if said.accepted and not is_claim else max(-above, 0.0)
+        used = (said.memory, *said.beside)
+        curators = tuple(one.submitter for one in used if one.curated)
+        return cls(said.by, said.memory.id, said.memory.submitter, good, bad, said.at, is_claim, curators)
+
+
+def judged(standings: Standings, said: Collection[Word], people: People) -> Standings:
+    """The standings with who is proven, and near which memories."""
+    about: defaultdict[str, list[Word]] = defaultdict(list)
+    for word in said:
+        if people.group(word.by) != people.group(word.submitter):
+            about[word.submitter].append(word)
+    now = max((word.at for word in said), default=0.0)
+    known = {people.group(name) for name in (*people.trusted, *(name for word in said for name in word.curators))}
+    proven: set[str] = set()
+    while more := {name for name, words in about.items() if name not in proven and _proves(words, people, known, now)}:
+        proven |= more
+        known |= {people.group(name) for name in more}
+    near = {name: _praised(about[name]) for name in proven}
+    return Standings(
+        submitters={
+            name: one.model_copy(update={"proven": name in proven, "near": near.get(name, ())})
+            for name, one in standings.submitters.items()
+        }
+    )
+
+
+def _proves(words: Iterable[Word], people: People, known: Collection[str], now: float) -> bool:
+    """Whether words of others prove a submitter, where these groups are known."""
+    good: defaultdict[str, float] = defaultdict(float)
+    bad: defaultdict[str, float] = defaultdict(float)
+    for word in words:
+        by, weight = people.group(word.by), 0.5 ** ((now - word.at) / HALF_LIFE)
+        good["" if word.is_claim and by not in known else by] += weight * word.good
+        bad[by] += weight * word.bad
+    praise = sum(min(of, OF_ONE if by else OF_STRANGERS) for by, of in good.items())
+    weights = {by: min(1.0, MOST_OF_ONE / total) for by in {*good, *bad} if (total := good[by] + bad[by])}
+    right, wrong = (sum(of[by] * weight for by, weight in weights.items()) for of in (good, bad))
+    return praise > OF_ONE and lower_bound(right, right + wrong) > LOWEST
+
+
+def lower_bound(good: float, of: float) -> float:
+    """The lowest that a share of good ones may be, by one standard error (Wilson 1927); 0 of nothing."""
+    if not of:
+        return 0.0
+    share = good / of
+    return (share + 0.5 / of - sqrt(share * (1 - share) / of + 0.25 / of**2)) / (1 + 1 / of)
+
+
+def _praised(words: Iterable[Word]) -> tuple[UUID, ...]:
+    good = sorted((word for word in words if word.good > word.bad), key=lambda word: -word.at)
+    return tuple(dict.fromkeys(word.memory for word in good))[:NEAR_TO]

@@ -1,0 +1,115 @@
+"""Who is proven, by what words, and by whose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID, uuid5
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memshare_memory.recall.standings import Standing, Standings
+from memshare_trainer.learning.proof import HALF_LIFE, People, Word, judged, lower_bound
+
+SPACE = UUID(int=0)
+NOBODY = People()
+
+
+def words(
+    by: str, of: str, count: int, *, good: float = 1.0, claim: bool = False, at: float = 0.0, curator: str = ""
+) -> list[Word]:
+    """Words of somebody on as many memories."""
+    curators = (curator,) if curator else ()
+    return [
+        Word(by, uuid5(SPACE, f"{of} {number}"), of, good, 1 - good, at, claim, curators) for number in range(count)
+    ]
+
+
+def proven(said: Iterable[Word], people: People = NOBODY) -> set[str]:
+    said = list(said)
+    known = {name: Standing(worth=0, error=0, words=1) for word in said for name in (word.by, word.submitter)}
+    return set(judged(Standings(submitters=known), said, people).proven)
+
+
+def test_two_people_prove_somebody_and_one_never_does() -> None:
+    assert proven(words("ada", "eve", 2) + words("bob", "eve", 2)) == {"eve"}
+    assert proven(words("ada", "eve", 100)) == set()
+    assert proven(words("eve", "eve", 100)) == set()
+    assert proven(words("ada", "eve", 100) + words("eve", "eve", 100)) == set()
+
+
+def test_a_group_is_one_person_and_its_words_on_its_own_are_none() -> None:
+    people = People({"eve": "team", "eve2": "team", "ada": "other", "ada2": "other"})
+
+    assert proven(words("eve2", "eve", 9) + words("ada", "eve", 9), people) == set()
+    assert proven(words("ada2", "eve", 9) + words("ada", "eve", 9), people) == set()
+    assert proven(words("bob", "eve", 9) + words("ada", "eve", 9), people) == {"eve"}
+
+
+def test_what_is_claimed_counts_from_curators_outwards() -> None:
+    sybils = [word for number in range(9) for word in words(f"eve{number}", "eve", 9, claim=True)]
+    rings = [word for number in range(9) for word in words("eve", f"eve{number}", 9, claim=True)]
+    curated = words("bob", "carl", 1, curator="ada")
+
+    assert proven(sybils + rings + curated) == set()
+    assert proven(sybils + words("ada", "eve", 2, claim=True, curator="ada")) == {"eve"}, "a curator finds them good"
+    assert proven(words("bob", "eve", 9, claim=True) + words("ada", "eve", 9, claim=True)) == set(), "of two strangers"
+    assert proven(words("bob", "eve", 9, claim=True) + words("ada", "eve", 9, claim=True), People({}, frozenset(
+        {"bob", "ada"}
+    ))) == {"eve"}  # fmt: skip
+    # Ada, who is a curator, and others speak for Bob; so Bob's words count, too.
+    chain = words("ada", "bob", 3, claim=True, curator="ada") + words("carl", "bob", 3, claim=True)
+    assert proven(chain + words("bob", "eve", 3, claim=True) + words("dora", "eve", 3, claim=True)) == {"bob", "eve"}
+
+
+def test_who_misleads_is_not_proven_by_what_is_right_sometimes() -> None:
+    def mixed(by: str) -> list[Word]:
+        return [*words(by, "eve", 20, good=0.0), *words(by, "eve", 4)]
+
+    assert proven(mixed("ada") + mixed("bob") + mixed("carl")) == set()
+
+
+def test_words_get_old() -> None:
+    old, new = words("ada", "eve", 2) + words("bob", "eve", 2), words("ada", "carl", 1, at=2 * HALF_LIFE)
+
+    assert proven(old) == {"eve"}
+    assert proven(old + new) == set()
+
+
+def test_who_is_proven_is_so_near_what_was_found_good() -> None:
+    said = words("ada", "eve", 2) + words("bob", "eve", 40)
+    standings = Standings(submitters={"eve": Standing(worth=0, error=0, words=1)})
+
+    near = judged(standings, said, NOBODY).proven["eve"]
+
+    assert len(near) == 32
+    assert set(near) <= {word.memory for word in said}
+
+
+names = st.sampled_from(["ada", "bob", "carl", "eve", "eve2"])
+weights = st.floats(0, 1)
+any_word = st.builds(
+    Word,
+    by=names,
+    memory=st.integers(0, 9).map(lambda number: UUID(int=number)),
+    submitter=names,
+    good=weights,
+    bad=st.just(0.0),
+    at=st.just(0.0),
+    is_claim=st.booleans(),
+    curators=st.sampled_from([(), ("ada",)]),
+)
+bad_word = any_word.map(lambda word: word._replace(good=0.0, bad=word.good, curators=()))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(any_word, max_size=30), st.lists(bad_word, max_size=30))
+def test_no_bad_words_prove_anybody(said: list[Word], bad: list[Word]) -> None:
+    assert proven(said + bad) <= proven(said)
+    assert proven(bad) == set()
+
+
+@pytest.mark.parametrize(("good", "of", "expected"), [(0, 0, 0.0), (1, 1, 0.5), (0, 5, 0.0), (3, 3, 0.75)])
+def test_the_lower_bound_of_a_share(good: float, of: float, expected: float) -> None:
+    assert lower_bound(good, of) == pytest.approx(expected)
