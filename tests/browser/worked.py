@@ -68,7 +68,8 @@ def running(*words: str, **environment: str) -> Iterator[str]:
 def up(data: Path, **environment: str) -> Iterator[str]:
     """`memshare up` while the block runs; yields Flower's address."""
     with running(*UP, "--data", str(data), "--flower-port", str(free_port()), **environment) as ready:
-        yield json.loads(ready)["flower"]
+        told = json.loads(ready)
+        yield told["flower"].replace("://", f"://{told['flower_auth']}@")
 
 
 def work(data: Path, flower: str) -> Worked:

@@ -12,6 +12,7 @@ from memshare.client.errors import NoToken
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller, local_caller
 from memshare.doors.this_machine import require_this_machine
+from memshare.doors.tokens import Token
 
 _bearer = HTTPBearer(auto_error=False, description="A token that `memshare token create NAME …` printed.")
 
@@ -21,9 +22,7 @@ def authenticate(backend: Backend, request: Request) -> Caller:
     scheme, text = get_authorization_scheme_param(request.headers.get("authorization"))
     with backend.reaching():
         if scheme.lower() == "bearer":
-            token = backend.tokens.find(text)
-            if token is None:
-                raise NoToken("This token is not known: it is misspelt, or was revoked.")
+            token = token_of(backend, request, text)
             backend.requests.take(f"the token {token.name!r}")
             return token.caller
         if backend.tokens.any():
@@ -35,6 +34,15 @@ def authenticate(backend: Backend, request: Request) -> Caller:
         assert request.client is not None
         backend.requests.take(f"the address {request.client.host!r}")
     return local_caller()
+
+
+def token_of(backend: Backend, request: Request, text: str) -> Token:
+    """The token with this text; raises `NoToken`, or `TooManyRequests` for who has tried too many that are none."""
+    token = backend.tokens.find(text)
+    if token is None:
+        backend.failures.take(f"wrong tokens from the address {request.client.host if request.client else ''!r}")
+        raise NoToken("This token is not known: it is misspelt, or was revoked.")
+    return token
 
 
 async def backend_of(request: Request) -> Backend:

@@ -33,6 +33,8 @@ from memshare_llm.limits.usage import UsageLog
 
 log = logging.getLogger(__name__)
 
+WRONG_TOKENS = 30  # of one address in a minute
+RAISED = "; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it"
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 
 
@@ -55,7 +57,8 @@ class Backend:
         self.health = Health(settings)
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
-        self.requests = RequestLimit(self.redis, settings.request_limit)
+        self.requests = RequestLimit(self.redis, settings.request_limit, RAISED)
+        self.failures = RequestLimit(self.redis, WRONG_TOKENS)
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self.concepts: dict[str, tuple[float, ConceptsReply]] = {}
         """What pools are about, and when that was computed."""
@@ -153,10 +156,11 @@ class RequestLimit:
     The window slides: what the last minute took still counts, in proportion to how much of it is in sight.
     """
 
-    def __init__(self, client: redis.Redis, per_minute: int) -> None:
+    def __init__(self, client: redis.Redis, per_minute: int, hint: str = "") -> None:
         # The client's pool brings its address, password and retries along; the URL only names the kind of server.
         self._storage = RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
         self._limiter = SlidingWindowCounterRateLimiter(self._storage)
+        self._hint = hint
         self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
 
     def take(self, who: str) -> None:
@@ -167,6 +171,6 @@ class RequestLimit:
         wait = free_in(item.amount, 1, MINUTE, self._storage.get_sliding_window(item.key_for("door", who), MINUTE))
         raise TooManyRequests(
             f"There were {item.amount:,} requests of {who} within a minute, which is the most that are taken. Ask "
-            f"again in {max(wait, 1):.0f} s; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it.",
+            f"again in {max(wait, 1):.0f} s{self._hint}.",
             wait,
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi.responses import JSONResponse
+from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -36,10 +37,14 @@ class Entrance:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = without_slash(scope)
-        if scope["type"] != "http" or not (scope["path"].startswith(REST) or scope["path"] == MCP):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         request = Request(scope)
+        send = with_headers(request, send)
+        if not (scope["path"].startswith(REST) or scope["path"] == MCP):
+            await self._app(scope, receive, send)
+            return
         with tracing.request(request.headers, {"http.request.method": request.method}) as answered:
 
             async def send_noted(message: Message) -> None:
@@ -67,6 +72,23 @@ class Entrance:
             ASKING.set((caller.name, Request(scope, with_body(body, receive)).is_disconnected))
             tracing.note({"memshare.submitter": caller.name})
             await self._app(scope, with_body(body, receive), send)
+
+
+def with_headers(request: Request, send: Send) -> Send:
+    """Sends the same, and that nobody keeps a reply of REST or MCP; behind https, that it is https from now on."""
+    is_data = request.url.path.startswith(REST) or request.url.path == MCP
+    is_https = request.headers.get("x-forwarded-proto") == "https"
+
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            if is_data:
+                headers.setdefault("Cache-Control", "no-store")
+            if is_https:
+                headers.setdefault("Strict-Transport-Security", "max-age=31536000")
+        await send(message)
+
+    return sent
 
 
 def without_slash(scope: Scope) -> Scope:

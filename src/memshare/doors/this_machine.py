@@ -20,12 +20,14 @@ LOCAL, REMOTE, STATE, USER = 1, 2, 3, 7  # columns
 OF_CONNECTION = "of_connection"
 """What requests have in their state that is their connection's."""
 
-OF_A_PROXY = re.compile(
-    r"via|(x-)?forwarded.*|.*client-?ip|.*(connecting|real)-ip(v6)?|(cf|cdn|fastly|fly|proxy)-.*|front-end-https"
-    r"|x-(amzn|appengine|arr|azure|cdn|envoy|original|vercel)-.*|x-(originating|remote|source)-(ip|addr)"
-    r"|x-proxy.*|x-(amz-cf-id|cloud-trace-context|host|rewrite-url|scheme|url-scheme|varnish)"
+OF_A_CLIENT = re.compile(
+    r"host|connection|keep-alive|te|upgrade-insecure-requests|user-agent|accept(-.*)?|content-(type|length|encoding)"
+    r"|transfer-encoding|expect|origin|referer|sec-.*|cookie|authorization|cache-control|pragma|priority|dnt|purpose"
+    r"|if-(match|none-match|modified-since|unmodified-since)|range|idempotency-key|last-event-id|mcp-.*|hx-.*"
+    r"|traceparent|tracestate|baggage|x-requested-with"
 )
-"""Names of headers that a proxy adds: then who asks is not who is connected."""
+"""Names of headers that browsers, our pages and clients send; any other may be one that a proxy adds, and then who asks
+is not who is connected."""
 
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 _CREATE = (
@@ -49,14 +51,14 @@ def require_this_machine(request: Request) -> None:
 def _passed_on(request: Request) -> str | None:
     """What shows that a request began elsewhere, or that its page is another program's."""
     headers = request.headers
-    if proxy := next(filter(OF_A_PROXY.fullmatch, headers), None):
-        return f"came through a proxy, by its header {proxy!r}"
+    if strange := next((name for name in headers if not OF_A_CLIENT.fullmatch(name)), None):
+        return f"may have come through a proxy, by its header {strange!r}"
     hosts = headers.getlist("host")
     named = _HOST.fullmatch(hosts[0]) if len(hosts) == 1 else None
     if named is None or not _is_loopback(named[1].strip("[]")):
         return f"names as its Host {' and '.join(map(repr, hosts)) or 'nothing'}, not 127.0.0.1 or localhost"
-    if strange := [origin for origin in headers.getlist("origin") if origin.lower() != f"http://{hosts[0]}".lower()]:
-        return f"is of a web page of {strange[0]!r}, not of http://{hosts[0]}"
+    if others := [origin for origin in headers.getlist("origin") if origin.lower() != f"http://{hosts[0]}".lower()]:
+        return f"is of a web page of {others[0]!r}, not of http://{hosts[0]}"
     if (site := headers.get("sec-fetch-site", "none")) not in ("same-origin", "none"):
         return f"is of a web page of another site, by its header 'sec-fetch-site: {site}'"
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -61,9 +62,17 @@ class Supervisor:
         self._agents = agents or processors()
         self._workers = 0
         self._environment = environment_of(settings)
-        self._flower_environment = dict(self._environment)
-        if settings.flower_auth is not None:  # not an option, which everybody on the machine could read
-            self._flower_environment["FLOWER_BASIC_AUTH"] = settings.flower_auth.get_secret_value()
+
+    @property
+    def flower_auth(self) -> str:
+        """USER:PASSWORD of Flower, which shows what all tasks say: as it was set, or made once for a data folder."""
+        if self.settings.flower_auth is not None:
+            return self.settings.flower_auth.get_secret_value()
+        file = self.settings.data / "flower.password"
+        if not file.exists():
+            file.touch(0o600)
+            file.write_text(f"memshare:{secrets.token_urlsafe(12)}", "utf-8")
+        return file.read_text("utf-8")
 
     @property
     def flower_url(self) -> str | None:
@@ -123,7 +132,8 @@ class Supervisor:
                 "--persistent=True",
                 "--read_only=True",  # else whoever has its password can send tasks and stop workers
                 f"--db={self.settings.data / 'flower.db'}",
-                environment=self._flower_environment,
+                # Not an option, which everybody on the machine could read.
+                environment={**self._environment, "FLOWER_BASIC_AUTH": self.flower_auth},
                 folder=self._logs,  # Celery imports the app from the folder in which it runs
             )
         if self._serve_port:

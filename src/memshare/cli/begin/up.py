@@ -119,6 +119,7 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
                 "data": settings.data,
                 "redis": settings.redis,
                 "flower": supervisor.flower_url,
+                "flower_auth": supervisor.flower_auth if supervisor.flower_url else None,
                 "page": supervisor.serve_url,
                 "rest": supervisor.serve_url,
                 "model": model,
@@ -130,7 +131,8 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
     console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
     console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}")
     if supervisor.flower_url:
-        console.print(f"Flower  {supervisor.flower_url}")
+        user, _, password = supervisor.flower_auth.partition(":")
+        console.print(f"Flower  {supervisor.flower_url}  as {user}, with the password {password}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
     if settings.explore:

@@ -38,9 +38,7 @@ def tokens(backend: BackendNow, caller: CallerNow) -> list[TokenReply]:
     caller.require_all()
     with backend.reaching():
         found = backend.tokens.all()
-    return [
-        TokenReply(**one.model_dump(exclude={"digest"})) for one in found
-    ]
+    return [TokenReply(**one.model_dump(exclude={"digest"})) for one in found]
 
 
 @serves(Access.create)

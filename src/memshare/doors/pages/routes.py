@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import json
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from importlib import import_module
@@ -11,8 +10,7 @@ from importlib.resources import files
 from itertools import chain
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import urlencode
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
@@ -31,7 +29,15 @@ from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
 from memshare.doors.pages.needs import Count, Needs
 from memshare.doors.pages.render import rendered
-from memshare.doors.pages.session import require_same_origin, sign_in, sign_out, who_asks
+from memshare.doors.pages.session import (
+    came_by_https,
+    leave_note,
+    require_same_origin,
+    sign_in,
+    sign_out,
+    take_note,
+    who_asks,
+)
 from memshare.doors.pages.stream import Pulse, changes, state_of
 from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit, filled_in
 from memshare.doors.problems import headers_of, status_of
@@ -51,9 +57,8 @@ FILES: dict[str, tuple[ModuleType, str]] = {
     "/pages/swagger-ui.css": (swagger_ui, "swagger-ui.css"),
 }
 """Path → the package and the file that is sent; none takes a token."""
-NOTE = "memshare_note"
-"""Cookie with what the last form did, which the next page says."""
 SIGN_IN = "/sign-in"
+WHO_AGAIN = 10.0  # seconds after which a stream asks again who follows it: the token may be revoked
 
 
 def page_routes(backend: Backend) -> list[Route]:
@@ -109,18 +114,21 @@ class Site:
                 caller = await at_the_entrance(who_asks, self._backend, request)
                 ASKING.set((caller.name, request.is_disconnected))
                 body = await self._bodies.read(request.receive, caller.name)
+                given = await filled_in(request, body)
             except (MemshareError, *DOWN) as error:
                 return self._refusal(request, error)
             except Gone:
                 return Response(status_code=400)
 
-            given = await filled_in(request, body)
-
             def answer() -> Response:
                 fields = ImmutableMultiDict([*request.query_params.multi_items(), *given])
                 done = does(Visit(self._backend, caller, request.path_params, fields))
                 self._needs.look_again()
-                return self._page(request, caller, done) if isinstance(done, Screen) else _turned(done)
+                return (
+                    self._page(request, caller, done)
+                    if isinstance(done, Screen)
+                    else self._turned(request, caller, done)
+                )
 
             return await run_in_threadpool(self._guarded, request, answer)
 
@@ -129,10 +137,13 @@ class Site:
     async def stream(self, request: Request) -> Response:
         """The changes of what a page shows; where who asks cannot be looked up for now, that is the first one."""
 
-        @functools.cache  # what failed is asked again
+        looked: list[tuple[float, Caller]] = []
+
         def asking() -> Caller:
-            with self._backend.reaching():
-                return who_asks(self._backend, request)
+            if not looked or time.monotonic() - looked[-1][0] > WHO_AGAIN:
+                with self._backend.reaching():
+                    looked[:] = [(time.monotonic(), who_asks(self._backend, request))]
+            return looked[-1][1]
 
         try:
             await run_in_threadpool(asking)
@@ -158,8 +169,7 @@ class Site:
         try:
             require_same_origin(request)
             form = dict(await filled_in(request, await self._bodies.read(request.receive, "who signs in")))
-            secure = urlsplit(request.headers["origin"]).scheme == "https"
-            await run_in_threadpool(sign_in, self._backend, form.get("token", ""), answer, secure=secure)
+            await at_the_entrance(sign_in, self._backend, request, form.get("token", ""), answer)
         except (MemshareError, *DOWN) as error:
             return self._page(request, None, Screen("sign_in", {"wrong": str(error)}, status=status_of(error)))
         except Gone:
@@ -214,7 +224,7 @@ class Site:
         return self._page(request, None, Screen("refusal", values, status=status_of(error)))
 
     def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
-        note = _note(request)
+        note = take_note(self._backend, caller, request) if caller else None
         counted = self._needs.count(caller) if caller else Count()
         follows = urlencode({"journey": screen.watches, "seen": screen.seen})
         html = rendered(
@@ -231,9 +241,14 @@ class Site:
             deployments=self._backend.beside,
             note=note,
         )
-        answer = HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})
-        if note:
-            answer.delete_cookie(NOTE)
+        return HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})
+
+    def _turned(self, request: Request, caller: Caller, done: Done) -> Response:
+        """On to the page after a form, which says what was done."""
+        answer = RedirectResponse(done.to, 303)
+        if done.said:
+            note = {"said": done.said, "undo": done.undo}
+            leave_note(self._backend, caller, answer, note, secure=came_by_https(request))
         return answer
 
 
@@ -243,21 +258,3 @@ def _sent(sends: Streamed) -> Response:
     headers = {"Content-Disposition": f'attachment; filename="{sends.name}"'} if sends.name else {}
     headers["Cache-Control"] = "no-store"
     return StreamingResponse(chain([first], sends.lines), media_type=sends.media_type, headers=headers)
-
-
-def _turned(done: Done) -> Response:
-    """On to the page after a form, which says what was done."""
-    answer = RedirectResponse(done.to, 303)
-    if done.said:
-        note = quote(json.dumps({"said": done.said, "undo": done.undo}))
-        answer.set_cookie(NOTE, note, max_age=60, httponly=True, samesite="strict")
-    return answer
-
-
-def _note(request: Request) -> dict[str, Any] | None:
-    """What the last form did; None where there is nothing to say."""
-    try:
-        note: Any = json.loads(unquote(request.cookies.get(NOTE, "")))
-        return {"said": str(note["said"]), "undo": str(note["undo"])}
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 from urllib.parse import urlsplit
 
@@ -10,13 +11,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from memshare.client.errors import Forbidden, NoToken
-from memshare.doors.authentication import authenticate
+from memshare.doors.authentication import authenticate, token_of
 from memshare.doors.backend import Backend
 from memshare.doors.caller import Caller
+from memshare_broker.connection import DOWN
 
 COOKIE = "memshare_session"
+SECURE = "__Host-"
+"""Before the name of a cookie that came by https: a browser takes it from this host alone, and from nothing by http."""
 SESSION = "memshare:session:"
 """Key of a session, by the SHA-256 of its cookie: the name and the digest of the token that it stands for."""
+NOTE = "memshare_note"
+"""Cookie with the number of what the last form did."""
+NOTES = "memshare:note:"
+"""Key of that, by the name of who sent the form and the number, for a minute."""
 LASTS = 12 * 3_600  # seconds
 
 
@@ -25,7 +33,7 @@ def who_asks(backend: Backend, request: Request) -> Caller:
 
     Raises `NoToken`, `Forbidden` or `TooManyRequests`.
     """
-    cookie = request.cookies.get(COOKIE)
+    cookie = cookie_of(request, COOKIE)
     if cookie is None:
         return authenticate(backend, request)
     with backend.reaching():
@@ -40,31 +48,65 @@ def who_asks(backend: Backend, request: Request) -> Caller:
     return token.caller
 
 
-def sign_in(backend: Backend, text: str, response: Response, *, secure: bool) -> None:
-    """Begin a session of whoever has the token with this text; raises `NoToken`."""
+def sign_in(backend: Backend, request: Request, text: str, response: Response) -> None:
+    """Begin a session of whoever has the token with this text; raises `NoToken` or `TooManyRequests`."""
+    secure = came_by_https(request)
     with backend.reaching():
-        token = backend.tokens.find(text.strip())
-        if token is None:
-            raise NoToken("This token is not known: it is misspelt, or was revoked.")
-        cookie = secrets.token_urlsafe(32)
-        backend.redis.set(_key(cookie), f"{token.name} {token.digest}", ex=LASTS)
-    response.set_cookie(COOKIE, cookie, max_age=LASTS, httponly=True, samesite="strict", secure=secure)
+        token = token_of(backend, request, text.strip())
+        name, value = _named(COOKIE, secure=secure), secrets.token_urlsafe(32)
+        backend.redis.set(_key((name, value)), f"{token.name} {token.digest}", ex=LASTS)
+    response.set_cookie(name, value, max_age=LASTS, httponly=True, samesite="strict", secure=secure)
 
 
 def sign_out(backend: Backend, request: Request, response: Response) -> None:
     """End the session of a request."""
-    if cookie := request.cookies.get(COOKIE):
+    if cookie := cookie_of(request, COOKIE):
         with backend.reaching():
             backend.redis.delete(_key(cookie))
-    response.delete_cookie(COOKIE)
+        response.delete_cookie(cookie[0], secure=cookie[0].startswith(SECURE), httponly=True, samesite="strict")
+
+
+def leave_note(backend: Backend, caller: Caller, response: Response, note: dict[str, str], *, secure: bool) -> None:
+    """Keep what a form of a caller did, for the next page."""
+    name, number = _named(NOTE, secure=secure), secrets.token_urlsafe(16)
+    backend.redis.set(f"{NOTES}{caller.name}:{number}", json.dumps(note), ex=60)
+    response.set_cookie(name, number, max_age=60, httponly=True, samesite="strict", secure=secure)
+
+
+def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, str] | None:
+    """What the caller's last form did, once; None where there is nothing to say, or Redis does not say it."""
+    cookie = cookie_of(request, NOTE)
+    if cookie is None:
+        return None
+    try:
+        kept = backend.redis.getdel(f"{NOTES}{caller.name}:{cookie[1]}")
+    except DOWN:
+        return None
+    note: dict[str, str] | None = json.loads(kept) if kept else None
+    return note
+
+
+def cookie_of(request: Request, name: str) -> tuple[str, str] | None:
+    """The name and the value of a cookie: the one that came by https, if there is one."""
+    there = ((one, request.cookies.get(one)) for one in (_named(name, secure=True), name))
+    return next(((one, value) for one, value in there if value is not None), None)
+
+
+def came_by_https(request: Request) -> bool:
+    """Whether the page that sent a form was reached by https."""
+    return urlsplit(request.headers.get("origin", "")).scheme == "https"
 
 
 def require_same_origin(request: Request) -> None:
     """Raise `Forbidden` for a form that a page of another site has sent; a browser always says whose page it is."""
     host, origin = request.headers.get("host"), request.headers.get("origin")
-    if origin is None or urlsplit(origin).netloc != host:
+    if origin not in (f"http://{host}", f"https://{host}"):
         raise Forbidden(f"This form was sent by a page of {origin!r}, not of {host!r}. Open this page, and try again.")
 
 
-def _key(cookie: str) -> str:
-    return SESSION + hashlib.sha256(cookie.encode()).hexdigest()
+def _named(name: str, *, secure: bool) -> str:
+    return f"{SECURE}{name}" if secure else name
+
+
+def _key(cookie: tuple[str, str]) -> str:
+    return SESSION + hashlib.sha256("=".join(cookie).encode()).hexdigest()

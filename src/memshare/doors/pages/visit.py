@@ -16,6 +16,8 @@ from memshare.doors.body import LARGEST_BODY, with_body
 from memshare.doors.caller import Caller
 from memshare_broker.errors import BadInput
 
+MOST_FIELDS = 2_000  # of a form
+
 
 @dataclass(frozen=True)
 class Visit:
@@ -65,7 +67,10 @@ async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
                 (name, one if isinstance(one, str) else (await one.read()).decode()) for name, one in form.multi_items()
             ]
     else:
-        pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=2_000)
+        try:
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+        except ValueError as error:
+            raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
     return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
 
 

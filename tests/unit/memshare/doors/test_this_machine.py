@@ -38,6 +38,8 @@ OF_A_PROXY = (
     "X-Envoy-External-Address: 192.0.2.7", "X-Azure-ClientIP: 192.0.2.7", "X-Azure-SocketIP: 192.0.2.7",
     "X-Amzn-Trace-Id: Root=1", "X-Amz-Cf-Id: a", "X-Appengine-User-IP: 192.0.2.7", "X-Cloud-Trace-Context: 1/2",
     "X-Remote-IP: 192.0.2.7", "X-Remote-Addr: 192.0.2.7", "X-Originating-IP: 192.0.2.7", "X-Scheme: https",
+    "X_Forwarded_For: 192.0.2.7", "X-Nginx-Proxy: true", "X-Request-Id: 1", "X-B3-TraceId: 1", "Ngrok-Trace-Id: 1",
+    "X-Tailscale-User: ada", "Tailscale-User-Login: ada", "Remote-User: ada", "X-Goog-Iap-Jwt-Assertion: a",
 )  # fmt: skip
 
 

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import json
+import re
+from urllib.parse import quote
+
 import pytest
 import redis
 from fastapi.testclient import TestClient
 
 from memshare.doors.app import rest_app
-from memshare.doors.backend import Backend
-from memshare.doors.pages.session import COOKIE, SESSION
+from memshare.doors.backend import WRONG_TOKENS, Backend
+from memshare.doors.pages.session import COOKIE, NOTE, SESSION
 
 ELSEWHERE = "http://memshare.example"
 FORM = {"Origin": ELSEWHERE, "Content-Type": "application/x-www-form-urlencoded"}
@@ -69,3 +73,96 @@ def test_a_token_that_a_page_of_another_site_sends_is_not_taken(
 
     assert answer.status_code == 403
     assert COOKIE not in elsewhere.cookies
+
+
+def test_a_session_by_https_has_a_cookie_that_no_other_port_can_set(backend: Backend, shelf: dict[str, str]) -> None:
+    assert shelf
+    token = backend.tokens.create("ada", ("curate", "recall"), None)
+    secure = "https://memshare.example"
+    browser = TestClient(
+        rest_app(backend), base_url=secure, client=("192.0.2.7", 50_000), follow_redirects=False,
+        headers={**FORM, "Origin": secure},
+    )  # fmt: skip
+
+    answer = browser.post("/sign-in", content=f"token={token}")
+    assert answer.headers["set-cookie"].startswith(f"__Host-{COOKIE}=")
+    assert "Secure" in answer.headers["set-cookie"]
+    assert browser.get("/now").status_code == 200
+
+    value = browser.cookies[f"__Host-{COOKIE}"]
+    browser.cookies.clear()
+    browser.cookies.set(COOKIE, value)
+    assert browser.get("/now").headers["location"] == "/sign-in"
+
+
+PLANTED = json.dumps({"said": "The memory was changed.", "undo": "/access/ada/revoke"})
+
+
+@pytest.mark.parametrize("note", [PLANTED, quote(PLANTED), "[" * 6_000, "x"])
+def test_what_a_page_says_of_the_last_form_comes_from_no_cookie(
+    elsewhere: TestClient, backend: Backend, note: str
+) -> None:
+    elsewhere.post("/sign-in", content=f"token={backend.tokens.create('ada', ('admin',), None)}")
+
+    answer = elsewhere.get("/now", headers={"Cookie": f"{COOKIE}={elsewhere.cookies[COOKIE]}; {NOTE}={note}"})
+
+    assert answer.status_code == 200
+    assert "/access/ada/revoke" not in answer.text
+    assert "The memory was changed." not in answer.text
+
+
+def test_what_a_form_did_is_said_once_and_to_who_sent_it_alone(
+    elsewhere: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    token, other = (backend.tokens.create(name, ("admin",), None) for name in ("ada", "bob"))
+    assert shelf
+    said = 'class="notice good"'
+
+    def trust(name: str) -> str:
+        elsewhere.cookies.clear()
+        elsewhere.post("/sign-in", content=f"token={name}")
+        return elsewhere.post("/submitters/logic", content="submitter=eve&said=trust").headers["set-cookie"]
+
+    note = re.search(rf"{NOTE}=([^;]+)", trust(token))
+    assert note is not None
+    assert "eve" not in note[1]
+    elsewhere.cookies.clear()
+    elsewhere.post("/sign-in", content=f"token={other}")
+    elsewhere.cookies.set(NOTE, note[1])
+    assert said not in elsewhere.get("/now").text, "it is another's"
+
+    trust(token)
+    assert [said in elsewhere.get("/now").text for _ in range(2)] == [True, False]
+
+
+def test_a_form_of_too_many_fields_is_refused(elsewhere: TestClient, backend: Backend) -> None:
+    assert elsewhere.post("/sign-in", content="a=1&" * 3_000).status_code == 422
+
+    elsewhere.post("/sign-in", content=f"token={backend.tokens.create('ada', ('admin',), None)}")
+    assert elsewhere.post("/access", content="a=1&" * 3_000).status_code == 422
+
+
+@pytest.mark.parametrize("origin", [f"ftp://{ELSEWHERE[7:]}", f"//{ELSEWHERE[7:]}", f"{ELSEWHERE}/", "https://"])
+def test_the_whole_origin_counts(elsewhere: TestClient, origin: str) -> None:
+    assert elsewhere.post("/sign-in", content="token=x", headers={"Origin": origin}).status_code == 403
+
+
+def test_who_tries_many_wrong_tokens_waits_and_nobody_else(elsewhere: TestClient, backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("recall",), None)
+
+    tried = [elsewhere.post("/sign-in", content="token=msh_ada_x").status_code for _ in range(WRONG_TOKENS + 1)]
+    assert tried == [401] * WRONG_TOKENS + [429]
+    assert elsewhere.get("/v1/pools", headers={"Authorization": "Bearer msh_ada_x"}).status_code == 429
+    assert elsewhere.get("/v1/pools", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+    assert elsewhere.post("/sign-in", content=f"token={token}").status_code == 303
+
+
+def test_nobody_keeps_a_reply_and_behind_https_it_stays_https(elsewhere: TestClient, backend: Backend) -> None:
+    bearer = {"Authorization": f"Bearer {backend.tokens.create('ada', ('recall',), None)}"}
+
+    plain = elsewhere.get("/v1/pools", headers=bearer)
+    behind = elsewhere.get("/sign-in", headers={"X-Forwarded-Proto": "https"})
+
+    assert plain.headers["cache-control"] == "no-store"
+    assert "strict-transport-security" not in plain.headers
+    assert behind.headers["strict-transport-security"]
