@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, create_model
 
-from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.comparisons import LONGEST_TEXT, Compared
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Message, Usage
 from memshare_llm import quoting
@@ -18,7 +18,7 @@ from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, without_docstring
 from memshare_memory.comparison import RULE, Claims
 
-LONGEST = 600  # characters of the prompt, the answer and the texts of rivals: what is claimed shows early
+LONGEST = 600  # characters of the prompt and the answer; where rivals are asked about, theirs are whole
 BEGINNING, END = 100, 200  # characters of the texts of other candidates: form and task show there, and there are many
 TOGETHER = 36_000  # characters of all texts in one call, beside those of the first lesson
 
@@ -106,8 +106,8 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
     document: dict[str, Any] = {"texts": {str(number): texts[one] for one, number in number_of.items()}, "tasks": {}}
     for name, task in names.items():
         document["tasks"][name] = {
-            "prompt": bounded(task.prompt),
-            "answer": bounded(task.answer),
+            "prompt": _cut(task)(task.prompt),
+            "answer": _cut(task)(task.answer),
             "examples": _shuffled(examples[name], task),
         } | ({"rivals": rivals[name]} if rivals[name] else {})
     instructions = f"{PERCENTAGES}\n\n{COMPARED}" if pairs else PERCENTAGES
@@ -172,7 +172,7 @@ def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:
 def _length(tasks: Sequence[LessonTask]) -> int:
     """The characters that are shown of some lessons."""
     texts = [text or "" for one in _texts(tasks).values() for text in one.values()]
-    return sum(map(len, texts)) + sum(len(bounded(one.prompt)) + len(bounded(one.answer)) for one in tasks)
+    return sum(map(len, texts)) + sum(len(_cut(one)(text)) for one in tasks for text in (one.prompt, one.answer))
 
 
 def _numbered(tasks: Iterable[LessonTask]) -> dict[UUID, int]:
@@ -188,10 +188,10 @@ def _shuffled(items: Sequence[T], task: LessonTask) -> list[T]:
 
 
 def _texts(tasks: Collection[LessonTask]) -> dict[UUID, dict[str, str | None]]:
-    """All candidates as they are shown: more of those that may contradict a task than of the others."""
+    """All candidates as they are shown: all of those that may contradict a task, and both ends of the others."""
     rivals = {one for task in tasks for one in task.rivals}
     texts = {one.id: one for task in tasks for one in task.candidates}
-    return {name: shown(one, bounded if name in rivals else _both_ends) for name, one in texts.items()}
+    return {name: shown(one, _whole if name in rivals else _both_ends) for name, one in texts.items()}
 
 
 def shown(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | None]:
@@ -202,6 +202,14 @@ def shown(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | No
 def bounded(text: str) -> str:
     """The beginning of a long text."""
     return quoting.bounded(text, LONGEST)
+
+
+def _cut(task: LessonTask) -> Callable[[str], str]:
+    return _whole if task.rivals else bounded
+
+
+def _whole(text: str) -> str:
+    return quoting.bounded(text, LONGEST_TEXT)
 
 
 def _both_ends(text: str) -> str:

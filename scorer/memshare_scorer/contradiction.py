@@ -8,14 +8,14 @@ from itertools import takewhile
 
 from pydantic import ConfigDict, field_validator
 
-from memshare_broker.wire.comparisons import Compared, CompareTask, Said
+from memshare_broker.wire.comparisons import LONGEST_TEXT, Compared, CompareTask, Said
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation, quoted_pair
 from memshare_llm.structured import ReplyForm, ask, without_docstring
 from memshare_memory.comparison import RULE, Claims
 
-LONGEST = 600  # characters of each prompt and answer: what is claimed shows early
+LONGEST = LONGEST_TEXT  # characters of each prompt and answer: all that travels, for what is shown is to be compared
 TOGETHER = 24_000  # characters of all texts in one call, beside those of the first comparison
 
 INSTRUCTIONS = f"""\

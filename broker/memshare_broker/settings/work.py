@@ -26,6 +26,16 @@ class WorkSettings(BaseModel):
         description="Requests a minute of each token at [the doors](doors.md#bounds), all of which may come at once; "
         "0: no limit.",
     )
+    open_limit: int = Field(
+        default=1_000,
+        ge=0,
+        description="Tasks of each token at the doors that may wait for their answers; 0: no limit. Not for `admin`.",
+    )
+    offer_limit: int = Field(
+        default=10_000,
+        ge=0,
+        description="Answers that each token may offer in a UTC day; 0: no limit. Not for `admin`.",
+    )
     grace: float = Field(
         default=25,
         ge=0,
@@ -74,5 +84,6 @@ class WatchingSettings(BaseModel):
         "seconds old is of a worker that does not. Unset: none.",
     )
     flower_auth: Login | None = Field(
-        default=None, description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: none, on loopback alone."
+        default=None,
+        description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: one is made for the data folder, on loopback alone, and printed.",
     )

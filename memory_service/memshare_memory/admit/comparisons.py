@@ -14,9 +14,9 @@ from memshare_broker.presence import is_invented
 from memshare_broker.wire.comparisons import MOST, CompareTask, Said
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Conflicts
+from memshare_memory.recall.rivalry import NEAR_CURATED, same_question
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
-SAME_QUESTION = 0.9  # cosine of the prompts
 SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
 LOOKED_AT = 12  # memories, the nearest ones
 
@@ -49,7 +49,7 @@ def rivals_among(
     found = [
         hit.memory
         for hit in near
-        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else SAME_QUESTION)
+        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else same_question(hit.memory))
         and hit.memory.id != memory.id
         and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)
@@ -61,7 +61,7 @@ def rivals_among(
 
 
 def _lowest(memory: Memory) -> float:
-    return SAME_THING if memory.is_statement else SAME_QUESTION
+    return SAME_THING if memory.is_statement else NEAR_CURATED
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 import redis
 
+from memshare_broker.presence import INVENTED
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.recall.bandit_arms import Arms, read_arms
 from memshare_memory.recall.conflicts import Conflicts, Rivals, read_rivals
@@ -75,11 +77,12 @@ class CredibilityRanking:
         ranked = []
         for task, look, beaten in zip(tasks, looks, self._beaten(store, tasks, looks), strict=True):
             out = {one for one, how in beaten.items() if how.is_left_out}
-            judged = [(hit, next(bounds)) for hit in task.hits]
-            kept = [(corrected(hit.score, p), hit) for hit, p in judged if p >= FLOOR and hit.memory.id not in out]
+            with_bounds = [(hit, next(bounds)) for hit in task.hits]
+            kept = [(corrected(hit.score, p), hit) for hit, p in with_bounds if p >= FLOOR and hit.memory.id not in out]
             best = [hit for _, hit in sorted(kept, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
             beside = beside_proven_rivals(best, look.rivals)
-            ranked.append(behind_rivals([hit for hit in best if hit.memory.id not in beside], beaten))
+            left = [hit._replace(judged=look.judged(hit)) for hit in best if hit.memory.id not in beside]
+            ranked.append(behind_rivals(left, beaten))
         return ranked
 
     def _look(self, tasks: Sequence[FoundFor]) -> list[_Look]:
@@ -89,10 +92,15 @@ class CredibilityRanking:
                 if some:
                     self.arms.ask(look, task.pool, some)
                     self.conflicts.ask(look, task.pool, some)
+            if any(not hit.proven for task in tasks for hit in task.hits):
+                look.hgetall(INVENTED)
             replies = iter(look.execute())
-        return [
-            _Look(read_arms(next(replies)), read_rivals(some, next(replies))) if some else _Look([], {}) for some in ids
-        ]
+        looks = []
+        for some in ids:
+            arms, texts = (read_arms(next(replies)), next(replies)) if some else ([], [])
+            looks.append(_Look(some, arms, texts, read_rivals(some, texts)))
+        made_up = {str(agent): frozenset(json.loads(kinds)) for agent, kinds in next(replies, {}).items()}
+        return [look._replace(made_up=made_up) for look in looks]
 
     def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
         """Of each task's hits those that a rival which could be shown beats; one not found counts as proven."""
@@ -121,10 +129,24 @@ class CredibilityRanking:
 
 
 class _Look(NamedTuple):
-    """What Redis knows of a task's hits: their arms, in their order, and those with rivals."""
+    """What Redis knows of a task's hits, in their order: their arms, and the texts of their conflicts with the rivals.
 
+    `made_up` has the kinds of tasks whose answers are made up, by agent, where one is unproven.
+    """
+
+    ids: Sequence[UUID]
     arms: Sequence[Arm]
+    conflicts: Sequence[str | None]
     rivals: dict[UUID, Rivals]
+    made_up: Mapping[str, Collection[str | None]] = {}
+
+    def judged(self, hit: Hit) -> frozenset[UUID] | None:
+        """What an unproven memory was compared with; None where that says nothing."""
+        memory = hit.memory
+        if hit.proven or memory.kind in self.made_up.get(memory.agent or "", ()):
+            return None
+        text = self.conflicts[self.ids.index(memory.id)]
+        return frozenset(UUID(word[1:]) for word in (text or "").split())
 
 
 def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[float]:

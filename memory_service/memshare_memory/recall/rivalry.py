@@ -6,11 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from memshare_broker.wire.comparisons import LONGEST_TEXT
+from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.conflicts import Rivals
 from memshare_memory.stores.store import Hit
 
 TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
 CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing
+
+
+SAME_QUESTION = 0.9  # cosine of two prompts, from which two answers are compared …
+NEAR_CURATED = 0.8  # … and from which one is with what a person brought in
+
+
+def same_question(other: Memory) -> float:
+    """The cosine of prompts from which on a memory is compared with another one."""
+    return NEAR_CURATED if other.task_id is None else SAME_QUESTION
 
 
 class Strength(NamedTuple):
@@ -67,6 +78,18 @@ def beside_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals]) -> 
         if not hit.proven
         and any(rival in proven and said != "right" for rival, said in rivals.get(hit.memory.id, {}).items())
     }
+
+
+def is_uncompared(hit: Hit, proven: Hit, similarity: float) -> bool:
+    """Whether nobody has said yet if an unproven memory contradicts a proven one that answers the same question.
+
+    Nobody ever says it of what is longer than is compared.
+    """
+    if hit.judged is None or similarity < same_question(proven.memory):
+        return False
+    same = folded(hit.memory.answer) == folded(proven.memory.answer)
+    is_long = max(len(hit.memory.prompt or ""), len(hit.memory.answer)) > LONGEST_TEXT
+    return not same and (is_long or proven.memory.id not in hit.judged)
 
 
 def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[Hit]:

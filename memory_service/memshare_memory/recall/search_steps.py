@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.wire.same_text import letters
 from memshare_memory.memory import Memory, Mode, folded
+from memshare_memory.recall.rivalry import is_uncompared
 from memshare_memory.stores.store import Hit, Where
 
 CANDIDATES_RANKED = 50  # memories of a search: a good one that is less like the task, or a proven one, is among them
@@ -113,7 +114,8 @@ def choose(
     """The first `k` hits that may stand together: one for each prompt, and `each` of a submitter.
 
     Where any hit is proven, so many of them are `unproven` at most, and none has the prompt of a proven one, or one
-    that looks like it: the same letters, and a `cosine` of .98.
+    that looks like it: the same letters, and a `cosine` of .98. None stands beside a proven one that answers the same
+    question, before the two were compared.
     """
     proven_hits = [hit for hit in ranked if hit.proven]
     proven = {_folded(hit.memory.key) for hit in proven_hits}
@@ -124,6 +126,9 @@ def choose(
         alike = [one for one in proven_hits if said and said == _letters(one.memory.key)]
         return any(cosine(hit, one) >= LOOK_ALIKE for one in alike)
 
+    def may_contradict(hit: Hit) -> bool:
+        return hit.judged is not None and any(is_uncompared(hit, one, cosine(hit, one)) for one in proven_hits[:k])
+
     chosen: list[Hit] = []
     prompts: set[str] = set()
     submitters: Counter[str] = Counter()
@@ -132,7 +137,7 @@ def choose(
         if prompt in prompts or submitters[submitter] >= each:
             continue
         if not hit.proven:
-            if left == 0 or prompt in proven or looks_proven(hit):
+            if left == 0 or prompt in proven or looks_proven(hit) or may_contradict(hit):
                 continue
             left -= 1
         chosen.append(hit)

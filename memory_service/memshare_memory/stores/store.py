@@ -108,7 +108,8 @@ class Hit(NamedTuple):
     """A memory that was found. `score` ranks it (cosine, BM25 or fused rank); `similarity` is the cosine.
 
     `vector` is its dense vector, of shape (dimension,), where it was fetched. `proven` says whether others' words speak
-    for who submitted it; recall sets it.
+    for who submitted it; recall sets it. `judged` are those that it was compared with; None where that says
+    nothing, as of what is made up.
     """
 
     memory: Memory
@@ -116,6 +117,7 @@ class Hit(NamedTuple):
     similarity: float
     vector: NDArray[np.float32] | None = None
     proven: bool = True
+    judged: frozenset[UUID] | None = None
 
 
 class Page(NamedTuple):

@@ -8,7 +8,7 @@ person may say, and whose share of good ones is over .2 for sure: the lower boun
 What a grade says of an answer of memshare's own agents counts whoever asked. What somebody claims from outside, in
 feedback or with an answer of theirs, counts for a person from curators outwards, as in EigenTrust (Kamvar 2003): for
 who brought in memories of the pool, is trusted, or is proven. All others together are one person, with half as much to
-say. Against somebody everybody counts.
+say. Against somebody everybody counts. Who brought in memories is proven by that: they may bring in any.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from uuid import UUID
 import redis
 
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.recall.standings import Standings
+from memshare_memory.recall.standings import Standing, Standings
 from memshare_memory.recall.trust import GROUPS, trusted
+from memshare_trainer.learning.adapter_state import PRIOR
 
 OF_ONE = 3.0  # good words of a person about a submitter
 OF_STRANGERS = 1.5  # the same of all together whom nobody knows
@@ -85,16 +86,18 @@ def judged(standings: Standings, said: Collection[Word], people: People) -> Stan
         if people.group(word.by) != people.group(word.submitter):
             about[word.submitter].append(word)
     now = max((word.at for word in said), default=0.0)
-    known = {people.group(name) for name in (*people.trusted, *(name for word in said for name in word.curators))}
+    curators = {name for word in said for name in word.curators}
+    known = {people.group(name) for name in (*people.trusted, *curators)}
     proven: set[str] = set()
     while more := {name for name, words in about.items() if name not in proven and _proves(words, people, known, now)}:
         proven |= more
         known |= {people.group(name) for name in more}
-    near = {name: _praised(about[name]) for name in proven}
+    near = {name: _praised(about[name]) for name in proven} | dict.fromkeys(curators, ())
+    unknown = {name: Standing(worth=0.0, error=PRIOR, words=0) for name in sorted(near.keys() - standings.submitters)}
     return Standings(
         submitters={
-            name: one.model_copy(update={"proven": name in proven, "near": near.get(name, ())})
-            for name, one in standings.submitters.items()
+            name: one.model_copy(update={"proven": name in near, "near": near.get(name, ())})
+            for name, one in (standings.submitters | unknown).items()
         }
     )
 

@@ -20,6 +20,7 @@ from memshare.client.rest.calls.duplicates import DuplicatesReply
 from memshare.doors.caller import Caller
 from memshare.doors.health import Health
 from memshare.doors.recall_log import Recalls
+from memshare.doors.shares import Shares
 from memshare.doors.tokens import Tokens
 from memshare_broker.connection import connect, reaching
 from memshare_broker.errors import BadInput, Unreachable
@@ -58,6 +59,7 @@ class Backend:
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
         self.requests = RequestLimit(self.redis, settings.request_limit, RAISED)
+        self.shares = Shares(self.redis, settings.open_limit, settings.offer_limit)
         self.failures = RequestLimit(self.redis, WRONG_TOKENS)
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self.concepts: dict[str, tuple[float, ConceptsReply]] = {}

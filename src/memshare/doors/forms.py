@@ -9,7 +9,7 @@ from fastapi import Header
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from memshare_broker.wire.forms import Label, Share, Written
-from memshare_broker.wire.messages import MAX_MEMORIES, AgentTask, Message, Name, Priority, Turn
+from memshare_broker.wire.messages import MAX_MEMORIES, USUAL_PRIORITY, AgentTask, Message, Name, Priority, Turn
 from memshare_memory.curate.requests import GivenMemory
 from memshare_memory.door.conditions import Conditions
 from memshare_memory.memory import Mode, Status
@@ -114,7 +114,7 @@ class TaskForm(Asked):
     kind: Label | None = None
     memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES, description="how many are shown")
     remember: bool = True
-    priority: Priority = Field(default=3, description="0 goes first")
+    priority: Priority = Field(default=USUAL_PRIORITY, description="0 goes first")
     idempotency_key: Key | None = None
 
 

@@ -28,7 +28,7 @@ def words(
 
 def proven(said: Iterable[Word], people: People = NOBODY) -> set[str]:
     said = list(said)
-    known = {name: Standing(worth=0, error=0, words=1) for word in said for name in (word.by, word.submitter)}
+    known = {word.submitter: Standing(worth=0, error=0, words=1) for word in said}
     return set(judged(Standings(submitters=known), said, people).proven)
 
 
@@ -52,15 +52,21 @@ def test_what_is_claimed_counts_from_curators_outwards() -> None:
     rings = [word for number in range(9) for word in words("eve", f"eve{number}", 9, claim=True)]
     curated = words("bob", "carl", 1, curator="ada")
 
-    assert proven(sybils + rings + curated) == set()
-    assert proven(sybils + words("ada", "eve", 2, claim=True, curator="ada")) == {"eve"}, "a curator finds them good"
+    assert proven(sybils + rings + curated) == {"ada"}
+    assert proven(sybils + words("ada", "eve", 2, claim=True, curator="ada")) == {"ada", "eve"}, (
+        "a curator finds them good"
+    )
     assert proven(words("bob", "eve", 9, claim=True) + words("ada", "eve", 9, claim=True)) == set(), "of two strangers"
     assert proven(words("bob", "eve", 9, claim=True) + words("ada", "eve", 9, claim=True), People({}, frozenset(
         {"bob", "ada"}
     ))) == {"eve"}  # fmt: skip
     # Ada, who is a curator, and others speak for Bob; so Bob's words count, too.
     chain = words("ada", "bob", 3, claim=True, curator="ada") + words("carl", "bob", 3, claim=True)
-    assert proven(chain + words("bob", "eve", 3, claim=True) + words("dora", "eve", 3, claim=True)) == {"bob", "eve"}
+    assert proven(chain + words("bob", "eve", 3, claim=True) + words("dora", "eve", 3, claim=True)) == {
+        "ada",
+        "bob",
+        "eve",
+    }
 
 
 def test_who_misleads_is_not_proven_by_what_is_right_sometimes() -> None:
@@ -68,6 +74,11 @@ def test_who_misleads_is_not_proven_by_what_is_right_sometimes() -> None:
         return [*words(by, "eve", 20, good=0.0), *words(by, "eve", 4)]
 
     assert proven(mixed("ada") + mixed("bob") + mixed("carl")) == set()
+
+
+def test_who_brings_in_memories_is_proven_and_alone_learns_as_before() -> None:
+    assert proven(words("ada", "ada", 1, curator="ada")) == {"ada"}
+    assert proven(words("ada", "ada", 9) + words("ada", "bob", 1, curator="bob")) == {"bob"}
 
 
 def test_words_get_old() -> None:
@@ -107,7 +118,7 @@ bad_word = any_word.map(lambda word: word._replace(good=0.0, bad=word.good, cura
 @given(st.lists(any_word, max_size=30), st.lists(bad_word, max_size=30))
 def test_no_bad_words_prove_anybody(said: list[Word], bad: list[Word]) -> None:
     assert proven(said + bad) <= proven(said)
-    assert proven(bad) == set()
+    assert proven([word._replace(curators=()) for word in bad]) == set()
 
 
 @pytest.mark.parametrize(("good", "of", "expected"), [(0, 0, 0.0), (1, 1, 0.5), (0, 5, 0.0), (3, 3, 0.75)])

@@ -39,6 +39,8 @@ def offer(backend: BackendNow, caller: CallerNow, form: OfferForm, key: Idempote
     card.require_kind(form.kind)
     recalled = _recalled(backend, caller, form, card.pool)
     backend.check_caps(card.name, caller.name)
+    with backend.reaching():
+        backend.shares.take_offer(caller)
     pair = OfferedPair(
         agent=card.name,
         pool=card.pool,

@@ -19,6 +19,7 @@ from memshare.doors.caller import Caller
 from memshare.doors.calls.journeys import LONGEST_WAIT, follow
 from memshare.doors.forms import IdempotencyKey, TaskForm
 from memshare.doors.serving import ADDS, KindName, Prompt, serves, tool
+from memshare.doors.shares import require_priority
 from memshare.terminal.quoted_answer import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.checking import checked
@@ -42,6 +43,7 @@ class AgentAnswer(Message):
 def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: IdempotencyKey = None) -> Accepted:
     """Hand a task to an agent; it is written down when this returns. Idempotency keys are as in `offer`."""
     caller.require("submit")
+    require_priority(caller, form.priority)
     backend.checked_text(form.text)
     card = backend.running(caller, form.agent)
     backend.check_caps(card.name, caller.name)
@@ -49,6 +51,8 @@ def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: Idempote
     key = key or form.idempotency_key
     task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
     entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, form.priority, task_id)
+    with backend.reaching():
+        backend.shares.take_open(caller, entry.id, backend.client.ledger)
     backend.client.send(entry)
     if key is not None:
         require_same(backend, entry, key)

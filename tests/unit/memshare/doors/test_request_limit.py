@@ -17,8 +17,10 @@ from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend, RequestLimit
+from memshare.doors.shares import OPEN, Shares
 from memshare_broker.errors import Unreachable
 from tests.support.served import served
+from tests.unit.memshare.doors.conftest import Tokened
 
 
 @contextmanager
@@ -139,3 +141,30 @@ def test_a_client_of_mcp_without_a_token_is_told_what_to_do(mode: str, backend: 
         asyncio.run(ask(url))
 
     assert refused.group_contains(MCPError, match="Send a token")
+
+
+def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(backend: Backend, tokened: Tokened) -> None:
+    backend.shares = Shares(backend.redis, open_limit=3, offer_limit=0)
+    ada, bob = tokened("ada", "submit"), tokened("bob", "submit")
+
+    def submitted(client: TestClient, **more: object) -> int:
+        return client.post("/v1/tasks", json={"agent": "logic", "prompt": "Why?", **more}).status_code
+
+    assert [submitted(ada) for _ in range(5)] == [202, 202, 202, 429, 429]
+    assert submitted(bob) == 202
+    for entry in backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])[:1]:
+        backend.client.ledger.bury(entry, "letter")
+    assert [submitted(ada) for _ in range(2)] == [202, 429], "one is through"
+    assert submitted(bob, priority=0) == 403
+    assert submitted(tokened("root", "admin"), priority=0) == 202
+
+
+def test_a_token_may_offer_so_many_answers_a_day(backend: Backend, tokened: Tokened) -> None:
+    backend.shares = Shares(backend.redis, open_limit=0, offer_limit=2)
+    ada, root = tokened("ada", "offer"), tokened("root", "admin")
+
+    def offered(client: TestClient) -> int:
+        return client.post("/v1/pairs", json={"agent": "logic", "prompt": "Why?", "answer": "So."}).status_code
+
+    assert [offered(ada) for _ in range(3)] == [202, 202, 429]
+    assert [offered(root) for _ in range(3)] == [202] * 3

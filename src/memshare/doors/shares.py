@@ -1,0 +1,72 @@
+"""What a token may take of what all share: tasks that wait for their answers, and offers in a day."""
+
+from __future__ import annotations
+
+import time
+
+import redis
+from limits import RateLimitItemPerDay
+from limits.storage import RedisStorage
+from limits.strategies import FixedWindowRateLimiter
+
+from memshare.client.errors import Forbidden, TooManyRequests
+from memshare.doors.caller import Caller
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.wire.messages import USUAL_PRIORITY
+from memshare_llm.limits.rate_limits import PREFIX
+
+OPEN = "memshare:open:"
+"""Sorted set, by name of a token: messages of its tasks, by when they were submitted. Some of them have ended."""
+COME_BACK = 5.0  # seconds
+DAY = 86_400  # seconds
+
+
+class Shares:
+    """Who has the right `admin` takes what there is."""
+
+    def __init__(self, client: redis.Redis, open_limit: int, offer_limit: int) -> None:
+        self._client = client
+        self._open_limit = open_limit
+        self._limiter = FixedWindowRateLimiter(
+            RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
+        )
+        self._offers = RateLimitItemPerDay(offer_limit) if offer_limit else None
+
+    def take_open(self, caller: Caller, message_id: str, ledger: Ledger) -> None:
+        """Count a task of a caller; raises `TooManyRequests` where as many as it may have wait for their answers."""
+        if caller.may("admin") or not self._open_limit:
+            return
+        key = f"{OPEN}{caller.name}"
+        if self._client.zcard(key) >= self._open_limit:
+            known = [str(one) for one in self._client.zrange(key, 0, -1)]
+            open_now = {entry.id for entry in ledger.open_of(known)}
+            if ended := [one for one in known if one not in open_now]:
+                self._client.zrem(key, *ended)
+            if len(open_now) >= self._open_limit and message_id not in open_now:
+                raise TooManyRequests(
+                    f"{len(open_now):,} tasks of the token {caller.name!r} wait for their answers, which is the most "
+                    f"that may. Submit more when some are through; MEMSHARE_OPEN_LIMIT of `memshare serve` raises it.",
+                    COME_BACK,
+                )
+        self._client.zadd(key, {message_id: time.time()})
+        self._client.expire(key, 7 * DAY)
+
+    def take_offer(self, caller: Caller) -> None:
+        """Count an offer of a caller; raises `TooManyRequests` where it has offered as many today as it may."""
+        if caller.may("admin") or self._offers is None or self._limiter.hit(self._offers, "offers", caller.name):
+            return
+        reset = self._limiter.get_window_stats(self._offers, "offers", caller.name).reset_time
+        raise TooManyRequests(
+            f"The token {caller.name!r} has offered {self._offers.amount:,} answers today, which is the most that are "
+            "taken; MEMSHARE_OFFER_LIMIT of `memshare serve` raises it.",
+            max(reset - time.time(), 1.0),
+        )
+
+
+def require_priority(caller: Caller, priority: int) -> None:
+    """Raise `Forbidden` for who puts a task before those of others without the right to it."""
+    if priority < USUAL_PRIORITY and not caller.may("admin"):
+        raise Forbidden(
+            f"The token {caller.name!r} may not give a task the priority {priority}: what comes before the usual "
+            f"{USUAL_PRIORITY} takes the right 'admin'."
+        )
