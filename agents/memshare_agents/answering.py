@@ -19,7 +19,8 @@ class AnswerMade(NamedTuple):
     `judged` are the answers to its sub-questions, and those rejected before it; `learnt` is what its sources taught,
     and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
     shown; `randomized` says whether one of the memories might have been. `quoted` is the memory whose answer it is,
-    word for word, where there is no model. `reasoning` and `notes` are as in `Answer`.
+    word for word, where there is no model. `reasoning` and `notes` are as in `Answer`, `known` as
+    in `AnsweredTask`.
     """
 
     text: str
@@ -38,6 +39,7 @@ class AnswerMade(NamedTuple):
     reasoning: str = ""
     notes: tuple[str, ...] = ()
     was_cut: bool = False
+    known: tuple[str, ...] = ()
 
 
 def nearest_answer(recalled: Recollection, journey: str, pool: str) -> AnswerMade:

@@ -30,12 +30,14 @@ from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
 from memshare_llm.window import OTHERWISE, Window, was_cut
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.messages import RecallRequest
+from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.how_many import USUAL, HowMany
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
 
+KNOWN_FROM = 0.8  # similarity of the prompt of what a person brought in, beside which an answer is graded …
+MOST_KNOWN, LONGEST_KNOWN = 3, 4_000  # … memories, and characters of each
 LONGEST_REASONING = 20_000  # characters that a trace shows
 
 
@@ -101,6 +103,8 @@ class AnswerStage:
                 withholding = withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
                 turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
                 said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
+                claims = self.agent.claims if kind.claims is None else kind.claims
+                said = said._replace(known=_known(recalled.found) if claims else ())
             else:
                 said = nearest_answer(recalled, journey, self.agent.pool)
         else:
@@ -212,6 +216,7 @@ class AnswerStage:
             learnt=said.learnt if said else (),
             parts=said.parts if said else (),
             seed=said is None,
+            known=said.known if said else (),
         )
         return SCORE.next(pair)
 
@@ -256,6 +261,12 @@ class AnswerStage:
             notes=notes,
             was_cut=is_cut,
         )
+
+
+def _known(found: Sequence[Found]) -> tuple[str, ...]:
+    """The answers to nearly the same prompt that people brought in."""
+    near = [one for one in found if one.similarity >= KNOWN_FROM and one.memory.task_id is None]
+    return tuple(one.memory.answer[:LONGEST_KNOWN] for one in near if one.memory.prompt is not None)[:MOST_KNOWN]
 
 
 def register(

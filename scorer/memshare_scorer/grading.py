@@ -36,6 +36,10 @@ words that were written.
 
 Reply with the ranges alone, as JSON."""
 
+KNOWN = """\
+`known` has answers to nearly the same prompt that people stand for. If `answer` says what cannot be true together with \
+one of them, it is wrong, however well it is written: every mark that it would earn by being right is 0."""
+
 AGAIN = """\
 A grader was unsure of this pair. So choose for each criterion the band that fits the answer best, and give the range \
 of marks within that band, no wider."""
@@ -51,6 +55,7 @@ class PairToGrade(NamedTuple):
     kind: str | None
     prompt: str
     answer: str
+    known: tuple[str, ...] = ()
 
 
 ASK_AGAIN_WITHIN = 60.0  # seconds: a model that took longer is not asked for a grade once more
@@ -176,9 +181,9 @@ def conversation(
     explained = {one.name: [one.points, one.explanation] for one in criteria}
     if banded:
         explained = {one.name: [one.points, one.description, one.banded().model_dump()] for one in criteria}
-    instructions = INSTRUCTIONS.format(domain=rubric.domain)
-    again = f"{instructions}\n\n{AGAIN}" if banded else instructions
-    return quoting.conversation(again, {"criteria": explained, **pair._asdict()})
+    parts = [INSTRUCTIONS.format(domain=rubric.domain), *([KNOWN] if pair.known else []), *([AGAIN] if banded else [])]
+    document = {name: value for name, value in pair._asdict().items() if name != "known" or value}
+    return quoting.conversation("\n\n".join(parts), {"criteria": explained, **document})
 
 
 @lru_cache(maxsize=128)

@@ -144,7 +144,7 @@ class ScoreStage:
 
     def _grade(self, journey: str, task: AnsweredTask, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
-        pair = PairToGrade(task.kind, task.prompt, task.answer)
+        pair = PairToGrade(task.kind, task.prompt, task.answer, task.known)
         place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
         with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)

@@ -255,6 +255,9 @@ class AnsweredTask(Message):
         default=(), max_length=MAX_PARTS, description="its sub-questions, to be graded once it is remembered"
     )
     part_of: str | None = Field(default=None, description="the journey of the task whose sub-question it is")
+    known: tuple[str, ...] = Field(
+        default=(), description="answers to nearly the same prompt that people brought in: it is graded beside them"
+    )
     seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
     regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
 

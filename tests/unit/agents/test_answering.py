@@ -121,6 +121,21 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
     assert pair.embedding.unpack() == pytest.approx(encoder.encode(["new lamp"])[0])
 
 
+@pytest.mark.parametrize("claims", [True, False])
+def test_an_answer_is_graded_beside_what_people_brought_in_for_nearly_the_same_prompt(
+    recall: Recall, memory: MemoryClient, *, claims: bool
+) -> None:
+    remember(recall, "red lamp by the sea", "old shoe")
+    agent = POEM.model_copy(update={"claims": claims})
+    task = AgentTask(prompt="red lamp by the sea now")
+
+    following = AnswerStage(agent, ScriptedChat("A lamp."), memory, 100).run("journey", task).following
+
+    assert following is not None
+    assert isinstance(following.body, AnsweredTask)
+    assert following.body.known == (("Verse on red lamp by the sea",) if claims else ())
+
+
 def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:
     answering = AnswerStage(POEM, ScriptedChat("A", "B"), memory, 100)
     tasks = [AgentTask(prompt="lamp"), AgentTask(prompt="lamp", remember=False)]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from memshare_broker.wire.comparisons import LONGEST_TEXT
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Usage
 from memshare_llm.providers.strict_schema import strict_schema
@@ -133,7 +134,7 @@ def test_of_what_may_contradict_one_of_the_tasks_more_is_shown_than_of_what_is_o
     texts = asked(labelled(example, rival, memory="one"), labelled(rival, memory="two", rivals=1))["texts"].values()
 
     shown = "".join(one["answer"] for one in texts)
-    assert (shown.count("雨"), shown.count("風")) == (BEGINNING + END, LONGEST)
+    assert (shown.count("雨"), shown.count("風")) == (BEGINNING + END, LONGEST_TEXT)
 
 
 def test_the_schema_has_one_required_object_per_task_and_is_short() -> None:

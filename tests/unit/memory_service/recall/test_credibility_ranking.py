@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 import redis
 
+from memshare_broker.presence import INVENTED
 from memshare_memory.memory import Memory
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.bandit_arms import Credit
@@ -90,7 +93,7 @@ def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_o
 def test_an_unproven_memory_is_not_shown_beside_a_proven_rival_whatever_else_speaks_for_it(
     judging: Recall, standing: CredibilityRanking, monkeypatch: pytest.MonkeyPatch, confirmed: bool
 ) -> None:
-    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory, *__: memory.submitter != "eve")
     right = remember(judging, "the red lamp", "It is red.", created=2.0)
     wrong = remember(judging, "red lamp", "It is blue.", created=1.0, submitter="eve")
     other = remember(judging, "red shoe", submitter="eve")
@@ -140,7 +143,7 @@ def test_a_conflict_that_a_person_confirmed_leaves_the_less_credible_one_out(
 def test_the_one_that_a_person_says_is_right_is_shown_alone_whatever_speaks_for_the_other(
     judging: Recall, standing: CredibilityRanking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Adapter, "proven", lambda _, memory: memory.submitter != "eve")
+    monkeypatch.setattr(Adapter, "proven", lambda _, memory, *__: memory.submitter != "eve")
     right = remember(judging, "red lamp", "It is red.", created=2.0, submitter="eve")
     wrong = remember(judging, "the red lamp", "It is blue.", created=1.0)
     standing.conflicts.judge("poem", wrong.id, right.id, "contradict")
@@ -181,3 +184,47 @@ def test_a_rival_that_is_gone_or_hidden_beats_nothing(judging: Recall, standing:
 
     standing.conflicts.drop("poem", [one.id])
     assert standing.conflicts.pairs("poem") == []
+
+
+NUMBER = "what is the emergency number of the plant"
+LIE = "now what is the emergency number of the plant"
+
+
+def test_what_is_unproven_is_not_shown_beside_a_proven_answer_before_the_two_were_compared(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    known = remember(judging, NUMBER, "It is 4711.")
+    lie = remember(judging, LIE, "It is 9999.", submitter="eve", task_id="eve")
+    assert shown(judging, LIE) == [NUMBER]
+
+    standing.conflicts.judge("poem", lie.id, known.id, "contradict")
+    assert shown(judging, LIE) == [NUMBER], "a model says that they contradict each other"
+
+    standing.conflicts.judge("poem", lie.id, known.id, "agree")
+    assert shown(judging, LIE) == [LIE, NUMBER]
+
+
+def test_what_says_the_same_or_is_about_something_else_needs_no_comparison(judging: Recall) -> None:
+    remember(judging, NUMBER, "It is 4711.")
+    remember(judging, LIE, "it is  4711.", submitter="eve", task_id="1")
+    assert shown(judging, LIE) == [LIE, NUMBER]
+    remember(judging, "the plant", "It is green.", submitter="ben", task_id="2")
+    assert shown(judging, "the plant")[0] == "the plant"
+
+
+def test_what_is_longer_than_is_compared_is_not_shown_beside_a_proven_answer(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    known = remember(judging, NUMBER, "It is 4711.")
+    long = remember(judging, LIE, "Sound advice. " * 400 + "It is 9999.", submitter="eve", task_id="eve")
+    standing.conflicts.judge("poem", long.id, known.id, "agree")
+
+    assert shown(judging, LIE) == [NUMBER]
+
+
+def test_what_is_made_up_is_compared_with_nothing(judging: Recall, redis_client: redis.Redis) -> None:
+    redis_client.hset(INVENTED, "poem", json.dumps(["limerick"]))
+    remember(judging, NUMBER, "It is 4711.")
+    remember(judging, LIE, "It is green.", submitter="eve", task_id="eve", agent="poem", kind="limerick")
+
+    assert shown(judging, LIE) == [LIE, NUMBER]
