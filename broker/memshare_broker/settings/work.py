@@ -85,5 +85,6 @@ class WatchingSettings(BaseModel):
     )
     flower_auth: Login | None = Field(
         default=None,
-        description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: one is made for the data folder, on loopback alone, and printed.",
+        description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: one is made for the data folder, on "
+        "loopback alone, and printed.",
     )

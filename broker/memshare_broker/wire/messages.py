@@ -23,7 +23,7 @@ MAX_PARTS = 5
 
 Name = Annotated[str, StringConstraints(pattern=f"^{NAME}$")]
 Priority = Annotated[int, Field(ge=0, le=9)]
-USUAL_PRIORITY = 3
+USUAL_PRIORITY, LOWEST_PRIORITY = 3, 9
 """0 goes first."""
 
 _NAMESPACE = uuid5(NAMESPACE_DNS, "memshare")

@@ -17,6 +17,7 @@ from memshare_llm.limits.rate_limits import PREFIX
 
 OPEN = "memshare:open:"
 """Sorted set, by name of a token: messages of its tasks, by when they were submitted. Some of them have ended."""
+STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a priority lower, and two
 COME_BACK = 5.0  # seconds
 DAY = 86_400  # seconds
 
@@ -32,24 +33,31 @@ class Shares:
         )
         self._offers = RateLimitItemPerDay(offer_limit) if offer_limit else None
 
-    def take_open(self, caller: Caller, message_id: str, ledger: Ledger) -> None:
-        """Count a task of a caller; raises `TooManyRequests` where as many as it may have wait for their answers."""
-        if caller.may("admin") or not self._open_limit:
-            return
+    def take_open(self, caller: Caller, message_id: str, ledger: Ledger) -> int:
+        """Count a task of a caller; by how many priorities it stands back, as so many of theirs wait for their answers.
+
+        So who hands in many tasks at once does not make the others wait for all of them. Raises `TooManyRequests` where
+        as many wait as may.
+        """
+        if caller.may("admin"):
+            return 0
         key = f"{OPEN}{caller.name}"
-        if self._client.zcard(key) >= self._open_limit:
+        waiting = self._client.zcard(key)
+        if waiting >= STANDS_BACK[0]:
             known = [str(one) for one in self._client.zrange(key, 0, -1)]
             open_now = {entry.id for entry in ledger.open_of(known)}
             if ended := [one for one in known if one not in open_now]:
                 self._client.zrem(key, *ended)
-            if len(open_now) >= self._open_limit and message_id not in open_now:
+            waiting = len(open_now - {message_id})
+            if 0 < self._open_limit <= waiting:
                 raise TooManyRequests(
-                    f"{len(open_now):,} tasks of the token {caller.name!r} wait for their answers, which is the most "
+                    f"{waiting:,} tasks of the token {caller.name!r} wait for their answers, which is the most "
                     f"that may. Submit more when some are through; MEMSHARE_OPEN_LIMIT of `memshare serve` raises it.",
                     COME_BACK,
                 )
         self._client.zadd(key, {message_id: time.time()})
         self._client.expire(key, 7 * DAY)
+        return sum(waiting >= many for many in STANDS_BACK)
 
     def take_offer(self, caller: Caller) -> None:
         """Count an offer of a caller; raises `TooManyRequests` where it has offered as many today as it may."""

@@ -23,7 +23,7 @@ from memshare.doors.shares import require_priority
 from memshare.terminal.quoted_answer import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.checking import checked
-from memshare_broker.wire.messages import Message, derived_id
+from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, derived_id
 
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
@@ -50,9 +50,10 @@ def submit(backend: BackendNow, caller: CallerNow, form: TaskForm, key: Idempote
     body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
     key = key or form.idempotency_key
     task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
-    entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, form.priority, task_id)
     with backend.reaching():
-        backend.shares.take_open(caller, entry.id, backend.client.ledger)
+        back = backend.shares.take_open(caller, task_id, backend.client.ledger)
+    priority = min(form.priority + back, LOWEST_PRIORITY)
+    entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, priority, task_id)
     backend.client.send(entry)
     if key is not None:
         require_same(backend, entry, key)

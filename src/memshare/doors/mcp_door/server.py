@@ -71,6 +71,11 @@ class _Server(MCPServer[Any]):
         return [tool for tool in await super().list_tools() if tool.name in usable]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
+        takes = _takes().get(name)
+        if takes is not None and (unknown := sorted(arguments.keys() - takes)):
+            raise ToolError(
+                f"The call of {name!r} has no argument {unknown[0]!r}. It takes: {', '.join(sorted(takes))}."
+            )
         try:
             given = {argument: value for argument, value in arguments.items() if value is not None}
             return await super().call_tool(name, given, context)
@@ -80,6 +85,12 @@ class _Server(MCPServer[Any]):
             if isinstance(error.__cause__, MemshareError):
                 raise ToolError(str(error.__cause__)) from error
             raise
+
+
+@functools.cache
+def _takes() -> dict[str, frozenset[str]]:
+    """The arguments of each tool: the function's, but for the first two."""
+    return {tool.name: frozenset(list(inspect.signature(tool.function).parameters)[2:]) for tool in tools()}
 
 
 def mcp_server(backend: Backend, caller: Callable[[], Caller]) -> MCPServer[Any]:

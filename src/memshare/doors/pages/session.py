@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -21,6 +22,8 @@ SECURE = "__Host-"
 """Before the name of a cookie that came by https: a browser takes it from this host alone, and from nothing by http."""
 SESSION = "memshare:session:"
 """Key of a session, by the SHA-256 of its cookie: the name and the digest of the token that it stands for."""
+SESSIONS = "memshare:sessions:"
+"""Set: keys of the sessions of a token, by its name; some of them have ended."""
 NOTE = "memshare_note"
 """Cookie with the number of what the last form did."""
 NOTES = "memshare:note:"
@@ -54,7 +57,10 @@ def sign_in(backend: Backend, request: Request, text: str, response: Response) -
     with backend.reaching():
         token = token_of(backend, request, text.strip())
         name, value = _named(COOKIE, secure=secure), secrets.token_urlsafe(32)
-        backend.redis.set(_key((name, value)), f"{token.name} {token.digest}", ex=LASTS)
+        key = _key((name, value))
+        backend.redis.set(key, f"{token.name} {token.digest}", ex=LASTS)
+        backend.redis.sadd(f"{SESSIONS}{token.name}", key)
+        backend.redis.expire(f"{SESSIONS}{token.name}", LASTS)
     response.set_cookie(name, value, max_age=LASTS, httponly=True, samesite="strict", secure=secure)
 
 
@@ -64,6 +70,20 @@ def sign_out(backend: Backend, request: Request, response: Response) -> None:
         with backend.reaching():
             backend.redis.delete(_key(cookie))
         response.delete_cookie(cookie[0], secure=cookie[0].startswith(SECURE), httponly=True, samesite="strict")
+
+
+def sessions(backend: Backend, names: Sequence[str]) -> dict[str, int]:
+    """How many sessions each of some tokens has now."""
+    with backend.reaching():
+        keys = {name: [str(one) for one in backend.redis.smembers(f"{SESSIONS}{name}")] for name in names}
+        return {name: backend.redis.exists(*some) if some else 0 for name, some in keys.items()}
+
+
+def end_sessions(backend: Backend, name: str) -> None:
+    """End all sessions of a token, which stays good."""
+    with backend.reaching():
+        keys = [str(one) for one in backend.redis.smembers(f"{SESSIONS}{name}")]
+        backend.redis.delete(*keys, f"{SESSIONS}{name}")
 
 
 def leave_note(backend: Backend, caller: Caller, response: Response, note: dict[str, str], *, secure: bool) -> None:

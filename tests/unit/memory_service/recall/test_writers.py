@@ -3,7 +3,13 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare_memory.recall.writers import PEOPLE, Reading, Writers, writers
+from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.settle import SettleStage
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.writers import PEOPLE, Reading, Writers, writers, writers_key
+from tests.support.graded import graded
+from tests.support.memories import remembered
 
 SMALL = Reading("poem", "small")
 
@@ -35,3 +41,22 @@ def test_what_people_wrote_is_a_writer_too(redis_client: redis.Redis) -> None:
 
     assert [one.writer for one in writers(redis_client, "poem")] == [PEOPLE, "small"]
     assert known.worths([SMALL])[SMALL][PEOPLE] > 0
+
+
+@pytest.mark.parametrize("offered", [True, False])
+def test_a_graded_task_counts_for_the_writer_of_what_its_answer_followed(
+    recall: Recall, pool: Pool, redis_client: redis.Redis, *, offered: bool
+) -> None:
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    written = [remembered("red lamp", answer="It is red and old", model="large", task_id="1")[0]]
+    recall.store.put([(one, recall.vectors([one])[0]) for one in written])
+
+    for number, score in enumerate((50, 50, 50, 50, 50, 90)):
+        one = graded(recall, f"lamp {number}", "It is red and old", journey=str(number), score=score,
+                     shown=[written[0].id])  # fmt: skip
+        one = one.model_copy(update={"task": one.task.model_copy(update={"offered": offered})})
+        settle.run(str(number), one)
+    settle.run(str(number), one)  # a message that is delivered again counts once
+
+    counted = redis_client.hgetall(writers_key("poem"))
+    assert counted == ({} if offered else {"scripted\x1flarge": "1 40 1600 0 0 0"})

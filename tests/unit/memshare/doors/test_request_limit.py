@@ -15,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
+from memshare.doors import shares
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend, RequestLimit
 from memshare.doors.shares import OPEN, Shares
@@ -143,7 +144,10 @@ def test_a_client_of_mcp_without_a_token_is_told_what_to_do(mode: str, backend: 
     assert refused.group_contains(MCPError, match="Send a token")
 
 
-def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(backend: Backend, tokened: Tokened) -> None:
+def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
+    backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "STANDS_BACK", (2, 3))
     backend.shares = Shares(backend.redis, open_limit=3, offer_limit=0)
     ada, bob = tokened("ada", "submit"), tokened("bob", "submit")
 
@@ -152,6 +156,8 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(backend: Back
 
     assert [submitted(ada) for _ in range(5)] == [202, 202, 202, 429, 429]
     assert submitted(bob) == 202
+    waiting = backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])
+    assert sorted(one.priority for one in waiting) == [3, 3, 4], "who has many waiting stands back"
     for entry in backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])[:1]:
         backend.client.ledger.bury(entry, "letter")
     assert [submitted(ada) for _ in range(2)] == [202, 429], "one is through"

@@ -23,6 +23,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.curate.requests import Forget, RestoreForgotten
+from memshare_memory.recall.trust import GROUPS
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.described import OPERATIONS
 
@@ -249,3 +250,14 @@ def test_every_write_leaves_a_line_with_who_did_it(
     assert {line["caller"] for line in lines} == {"ada"}
     assert lines[0]["journey"] == offered
     assert lines[-3]["memory_id"] == shelf["logic"]
+
+
+def test_a_token_says_its_group_which_outlives_it(tokened: Tokened, redis_client: redis.Redis) -> None:
+    root = tokened("root", "admin", pools=None)
+
+    made = root.post("/v1/tokens", json={"name": "ada", "may": ["recall"], "group": "shop"})
+
+    assert made.status_code == 201
+    assert {one["name"]: one["group"] for one in root.get("/v1/tokens").json()} == {"ada": "shop", "root": None}
+    root.delete("/v1/tokens/ada")
+    assert redis_client.hgetall(GROUPS) == {"ada": "shop"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 
+from memshare.doors.audit import audit
 from memshare.doors.caller import RIGHTS
 from memshare.doors.calls.access import TokenForm, create, last_backup, revoke, tokens
 from memshare.doors.calls.listings import pools
+from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.wire.checking import checked
 
@@ -45,6 +47,15 @@ def take_away(visit: Visit) -> Done:
     return Done(HERE, f"The token {visit.path['name']} is worth nothing any more.{alone}")
 
 
+@PAGES.action("/access/{name}/sign-out")
+def sign_out_everywhere(visit: Visit) -> Done:
+    """End all sessions of a token."""
+    visit.caller.require_all()
+    end_sessions(visit.backend, visit.path["name"])
+    audit(visit.caller, "end sessions", token=visit.path["name"])
+    return Done(HERE, f"Who has the token {visit.path['name']} signs in once more, everywhere.")
+
+
 def _screen(visit: Visit, made: str = "") -> Screen:
     there, backup = tokens(visit.backend, visit.caller), last_backup(visit.backend, visit.caller)
     is_late = backup is None or time.time() - backup.at > TOO_OLD
@@ -52,6 +63,7 @@ def _screen(visit: Visit, made: str = "") -> Screen:
         "backup": backup,
         "is_late": is_late,
         "tokens": there,
+        "sessions": sessions(visit.backend, [one.name for one in there]),
         "rights": RIGHTS,
         "means": MEANS,
         "made": made,

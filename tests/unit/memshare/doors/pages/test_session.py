@@ -166,3 +166,18 @@ def test_nobody_keeps_a_reply_and_behind_https_it_stays_https(elsewhere: TestCli
     assert plain.headers["cache-control"] == "no-store"
     assert "strict-transport-security" not in plain.headers
     assert behind.headers["strict-transport-security"]
+
+
+def test_who_may_do_everything_sees_and_ends_the_sessions_of_a_token(elsewhere: TestClient, backend: Backend) -> None:
+    token, root = (backend.tokens.create(name, ("admin",), None) for name in ("ada", "root"))
+    elsewhere.post("/sign-in", content=f"token={token}")
+    stolen = elsewhere.cookies[COOKIE]
+    elsewhere.cookies.clear()
+    elsewhere.post("/sign-in", content=f"token={root}")
+
+    assert "End 1 session" in elsewhere.get("/access").text
+    assert elsewhere.post("/access/ada/sign-out").status_code == 303
+
+    assert elsewhere.get("/access").status_code == 200
+    elsewhere.cookies.set(COOKIE, stolen)
+    assert elsewhere.get("/now").headers["location"] == "/sign-in"
