@@ -14,7 +14,7 @@ from starlette.responses import Response
 from memshare.client.errors import Forbidden, NoToken
 from memshare.doors.authentication import authenticate, token_of
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare_broker.connection import DOWN
 
 COOKIE = "memshare_session"
@@ -27,7 +27,7 @@ SESSIONS = "memshare:sessions:"
 NOTE = "memshare_note"
 """Cookie with the number of what the last form did."""
 NOTES = "memshare:note:"
-"""Key of that, by the name of who sent the form and the number, for a minute."""
+"""Key of that, by the number, for a minute."""
 LASTS = 12 * 3_600  # seconds
 
 
@@ -89,7 +89,7 @@ def end_sessions(backend: Backend, name: str) -> None:
 def leave_note(backend: Backend, caller: Caller, response: Response, note: dict[str, str], *, secure: bool) -> None:
     """Keep what a form of a caller did, for the next page."""
     name, number = _named(NOTE, secure=secure), secrets.token_urlsafe(16)
-    backend.redis.set(f"{NOTES}{caller.name}:{number}", json.dumps(note), ex=60)
+    backend.redis.set(f"{NOTES}{number}", json.dumps(note | {"by": caller.name}), ex=60)
     response.set_cookie(name, number, max_age=60, httponly=True, samesite="strict", secure=secure)
 
 
@@ -99,10 +99,12 @@ def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, s
     if cookie is None:
         return None
     try:
-        kept = backend.redis.getdel(f"{NOTES}{caller.name}:{cookie[1]}")
+        kept = backend.redis.getdel(f"{NOTES}{cookie[1]}")
     except DOWN:
         return None
     note: dict[str, str] | None = json.loads(kept) if kept else None
+    if note is None or caller.name not in (note["by"], LOCAL_NAME):  # who revokes the last token has no name any more
+        return None
     return note
 
 
