@@ -172,7 +172,8 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
     assert found == LEARNT
     assert deployment.client.memories.stats().by_pool["verse"] == 4 + 6, "the seeds, and ada's answers"
     made = calls(deployment)
-    asked = {call: json.loads(call)[-1]["content"] for call in made}  # without the memories that were shown
+    # Without the memories that were shown, and what an answer was graded beside.
+    asked = {call: json.loads(call)[-1]["content"].partition('"known": [')[0] for call in made}
     of_what_had_ended = [call for call in made if any(ids[one] in asked[call] for one in done)]
     assert len(of_what_had_ended) == 2 * len(done), "one question and one grading for each"
     assert {made[call] for call in of_what_had_ended} == {1}
