@@ -85,8 +85,8 @@ def test_statements_about_the_same_thing_are_compared_though_their_words_differ_
 ) -> None:
     for kind in (KNOWLEDGE, "limerick"):
         prompt = "the red lamp on the old table"
-        memory, _ = remembered(prompt, answer=f"By {kind}.", kind=kind, pool=kind)
-        other, _ = remembered("the red lamp is on the floor", answer="Another.", kind=kind, pool=kind)
+        memory, _ = remembered(prompt, answer=f"By {kind}.", kind=kind, pool=kind, task_id="1")
+        other, _ = remembered("the red lamp is on the floor", answer="Another.", kind=kind, pool=kind, task_id="2")
         recall.store.put(list(zip([memory, other], recall.vectors([memory, other]), strict=True)))
 
     found = {}
@@ -94,3 +94,14 @@ def test_statements_about_the_same_thing_are_compared_though_their_words_differ_
         new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind)
         found[kind] = rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)
     assert (len(found[KNOWLEDGE]), len(found["limerick"])) == (2, 0)
+
+
+@pytest.mark.parametrize(("task_id", "compared"), [(None, 1), ("1", 0)])
+def test_an_answer_is_compared_with_what_a_person_brought_in_for_a_question_that_is_less_alike(
+    recall: Recall, redis_client: redis.Redis, task_id: str | None, compared: int
+) -> None:
+    known, _ = remembered("the red lamp on the old floor", answer="One.", task_id=task_id)
+    recall.store.put([(known, recall.vectors([known])[0])])
+    new, _ = remembered("the red lamp on the new floor", answer="New.")
+
+    assert len(rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)) == compared

@@ -87,13 +87,13 @@ def test_of_an_answer_that_followed_nothing_or_scored_as_usual_nothing_is_said(
     assert waiting(redis_client) == []
 
 
-def test_the_first_task_of_a_kind_says_nothing_for_nothing_is_usual_yet(
+def test_the_first_task_of_a_kind_says_that_it_was_accepted_and_no_more_for_nothing_is_usual_yet(
     recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:
     pair = graded(recall, "A verse", LAMP, shown=[remember(recall, LAMP).id])
     settle.run("one", pair.model_copy(update={"task": pair.task.model_copy(update={"kind": "sonnet"})}))
 
-    assert waiting(redis_client) == []
+    assert [(one.weight, one.accepted) for one in waiting(redis_client)] == [(0.0, True)]
 
 
 def test_a_task_that_is_settled_twice_says_it_once(
