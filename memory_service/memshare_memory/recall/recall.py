@@ -265,8 +265,9 @@ def by_learner(
     submitters = [hit.memory.submitter for hit in hits]
     scores = adapter.scores(wanted.vector, texts, submitters)
     if wanted.masked is not None or (masked != texts).any():
-        query = wanted.vector if wanted.masked is None else wanted.masked
-        scores = np.stack([scores, adapter.scores(query, masked, submitters)]).mean(axis=0)
+        hidden = wanted.vector if wanted.masked is None else wanted.masked
+        queries = np.stack([wanted.vector if hit.memory.is_statement else hidden for hit in hits])  # these have no mask
+        scores = np.stack([scores, adapter.scores(queries, masked, submitters)]).mean(axis=0)
     scores = scores + np.array([worths.get(hit.memory.model or PEOPLE, 0.0) for hit in hits], np.float32)
     similarity = texts @ wanted.vector
     order = np.argsort(-scores, kind="stable")

@@ -72,7 +72,7 @@ class _Server(MCPServer[Any]):
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
         takes = _takes().get(name)
-        if takes is not None and (unknown := sorted(arguments.keys() - takes)):
+        if takes is not None and (unknown := sorted((arguments or {}).keys() - takes)):
             raise ToolError(
                 f"The call of {name!r} has no argument {unknown[0]!r}. It takes: {', '.join(sorted(takes))}."
             )

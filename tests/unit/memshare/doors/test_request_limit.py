@@ -19,7 +19,8 @@ from memshare.doors import shares
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend, RequestLimit
 from memshare.doors.shares import OPEN, Shares
-from memshare_broker.errors import Unreachable
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.errors import GiveUp, Unreachable
 from tests.support.served import served
 from tests.unit.memshare.doors.conftest import Tokened
 
@@ -159,7 +160,7 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
     waiting = backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])
     assert sorted(one.priority for one in waiting) == [3, 3, 4], "who has many waiting stands back"
     for entry in backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])[:1]:
-        backend.client.ledger.bury(entry, "letter")
+        backend.client.ledger.bury(entry, letter_for(entry, GiveUp("done"), tries=1).model_dump_json())
     assert [submitted(ada) for _ in range(2)] == [202, 429], "one is through"
     assert submitted(bob, priority=0) == 403
     assert submitted(tokened("root", "admin"), priority=0) == 202

@@ -93,9 +93,9 @@ def test_the_encoder_is_told_who_asks(tokened: Tokened, shelf: dict[str, str], r
     asked_by: list[str] = []
     plainly = recall.begin
 
-    def noted(text: str, who: str) -> object:
+    def noted(text: str, who: str, **how: bool) -> object:
         asked_by.append(who)
-        return plainly(text, who)
+        return plainly(text, who, **how)
 
     recall.begin = noted  # type: ignore[method-assign,assignment]
     recalled(tokened("ada", "recall"))

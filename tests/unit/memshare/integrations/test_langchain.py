@@ -89,6 +89,6 @@ def test_a_follow_up_is_recalled_for_and_offered_with_its_history(
     assert [one.content for one in messages] == [
         "Be brief.", "Capital of France?", "Paris.", "capital of france", "Paris.", "And its population?"
     ]  # fmt: skip
-    assert encoder.encoded[-1] == "And its population?\nParis.\nCapital of France?"
+    assert encoder.encoded[-2] == "And its population?\nParis.\nCapital of France?"
     whole = "User: Capital of France?\nAssistant: Paris.\nUser: And its population?"
     assert {one["prompt"] for one in pairs()} == {whole, "Chile?"}

@@ -136,7 +136,7 @@ def test_a_follow_up_is_recalled_for_and_offered_with_its_conversation(
     assert texts(seen[1][2:6]) == [*APART, "capital of france", "Paris."]
     whole = "User: What is the capital of France?\nAssistant: Paris.\nUser: And its population?"
     assert {one["prompt"] for one in pairs()} == {"What is the capital of France?", whole}
-    assert encoder.encoded[-1] == "And its population?\nParis.\nWhat is the capital of France?"
+    assert encoder.encoded[-2] == "And its population?\nParis.\nWhat is the capital of France?"
 
 
 def test_what_an_earlier_turn_noted_does_not_hold_for_the_next_one(client: Memory, pairs: Pairs) -> None:

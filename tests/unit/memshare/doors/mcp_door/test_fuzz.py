@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import logging
 import string
@@ -16,6 +17,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
+from memshare.doors.mcp_door.server import _takes
 
 EXAMPLES = 250
 TOOLS = ("recall", "offer", "feedback", "ask_agent", "search_memories", "forget", "nothing")
@@ -48,10 +50,21 @@ right = st.fixed_dictionaries(
     {"prompt": words, "text": words, "answer": words, "agent": st.sampled_from(["logic", "poem"]), "wait": st.just(0)}
 )
 odd = st.fixed_dictionaries({}, optional=likely) | st.dictionaries(st.sampled_from(sorted(likely)), values)
-calls = st.tuples(
-    st.just("tools/call"),
-    st.fixed_dictionaries({"name": st.sampled_from(TOOLS), "arguments": right | right | odd | values}),
-)
+
+
+def taken(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """What a tool takes of what is given."""
+    return {argument: value for argument, value in given.items() if argument in _takes().get(name, given)}
+
+
+def call(name: str) -> st.SearchStrategy[tuple[str, Any]]:
+    own = right.map(functools.partial(taken, name))
+    return st.tuples(
+        st.just("tools/call"), st.fixed_dictionaries({"name": st.just(name), "arguments": own | own | odd | values})
+    )
+
+
+calls = st.sampled_from(TOOLS).flatmap(call)
 uris = st.fixed_dictionaries({"uri": st.sampled_from(["memshare://pools", "memshare://pools/é", "x"]) | texts})
 requests = calls | calls | st.tuples(st.sampled_from(METHODS), uris | values)
 

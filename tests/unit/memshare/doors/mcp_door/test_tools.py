@@ -99,7 +99,7 @@ def test_what_is_refused_is_told_to_the_model(connect: Connect, backend: Backend
             assert "20,001 characters" in await refused(client, "recall", prompt="x" * 20_001, pool="logic")
             too_many = await refused(client, "recall", prompt="x", pool="logic", k=21)
             assert too_many == "The call of 'recall': k: Input should be less than or equal to 20, not 21."
-            missing = await refused(client, "recall", task="x", pool="logic")
+            missing = await refused(client, "recall", pool="logic")
             assert missing.startswith("The call of 'recall': 'prompt' ")
 
     asyncio.run(work())

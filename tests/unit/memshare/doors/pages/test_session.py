@@ -179,5 +179,6 @@ def test_who_may_do_everything_sees_and_ends_the_sessions_of_a_token(elsewhere: 
     assert elsewhere.post("/access/ada/sign-out").status_code == 303
 
     assert elsewhere.get("/access").status_code == 200
+    elsewhere.cookies.clear()
     elsewhere.cookies.set(COOKIE, stolen)
     assert elsewhere.get("/now").headers["location"] == "/sign-in"
