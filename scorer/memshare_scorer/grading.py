@@ -37,8 +37,8 @@ words that were written.
 Reply with the ranges alone, as JSON."""
 
 KNOWN = """\
-`known` has answers to nearly the same prompt that people stand for. If `answer` says what cannot be true together with \
-one of them, it is wrong, however well it is written: every mark that it would earn by being right is 0."""
+`known` has answers to nearly the same prompt that people stand for. If `answer` says what cannot be true together \
+with one of them, it is wrong, however well it is written: every mark that it would earn by being right is 0."""
 
 AGAIN = """\
 A grader was unsure of this pair. So choose for each criterion the band that fits the answer best, and give the range \

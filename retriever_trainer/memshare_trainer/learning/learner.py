@@ -128,14 +128,14 @@ class Learner:
             self._buffer.add_evidence(one)
         if lesson:
             self._buffer.add(lesson, self._log.slot(lesson.number))
-        heavy = (one for one in fresh if one.weight >= LEAST_WEIGHT)
+        heavy = [one for one in fresh if one.weight >= LEAST_WEIGHT]  # the others may prove somebody, and teach nothing
         said = (example_of(one) for one in heavy if not is_held_out_evidence(one))
         taught = [*filter(self._buffer.counts, said)]
         if lesson and not is_held_out(lesson.number):
             taught.append(lesson.example())
         if taught:
             self._step(taught, earlier)
-        return len(fresh)
+        return len(heavy)
 
     def _drawn(self) -> Drawn:
         return self._buffer.draw(f"{self._log.pool} {self.steps}")

@@ -52,7 +52,7 @@ def people_of(client: redis.Redis, pool: str) -> People:
     return People(groups, trusted(client).get(pool, frozenset()))
 
 
-class Testimony(NamedTuple):
+class Vouching(NamedTuple):
     """How good and how bad, each from 0 to 1, somebody found a memory of a submitter, and when.
 
     `is_claim` says that it is told from outside; `curators` brought in what was shown then.
@@ -68,7 +68,7 @@ class Testimony(NamedTuple):
     curators: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, said: Evidence) -> Testimony:
+    def of(cls, said: Evidence) -> Vouching:
         """What evidence says. A grade that was accepted is good, and is bad by how far it is from what is usual."""
         is_claim = said.source != "outcome"
         above = said.weight * (said.helped - EVEN) / EVEN
@@ -79,9 +79,9 @@ class Testimony(NamedTuple):
         return cls(said.by, said.memory.id, said.memory.submitter, good, bad, said.at, is_claim, curators)
 
 
-def judged(standings: Standings, said: Collection[Testimony], people: People) -> Standings:
+def judged(standings: Standings, said: Collection[Vouching], people: People) -> Standings:
     """The standings with who is proven, and near which memories."""
-    about: defaultdict[str, list[Testimony]] = defaultdict(list)
+    about: defaultdict[str, list[Vouching]] = defaultdict(list)
     for word in said:
         if people.group(word.by) != people.group(word.submitter):
             about[word.submitter].append(word)
@@ -102,7 +102,7 @@ def judged(standings: Standings, said: Collection[Testimony], people: People) ->
     )
 
 
-def _proves(words: Iterable[Testimony], people: People, known: Collection[str], now: float) -> bool:
+def _proves(words: Iterable[Vouching], people: People, known: Collection[str], now: float) -> bool:
     """Whether words of others prove a submitter, where these groups are known."""
     good: defaultdict[str, float] = defaultdict(float)
     bad: defaultdict[str, float] = defaultdict(float)
@@ -124,6 +124,6 @@ def lower_bound(good: float, of: float) -> float:
     return (share + 0.5 / of - sqrt(share * (1 - share) / of + 0.25 / of**2)) / (1 + 1 / of)
 
 
-def _praised(words: Iterable[Testimony]) -> tuple[UUID, ...]:
+def _praised(words: Iterable[Vouching]) -> tuple[UUID, ...]:
     good = sorted((word for word in words if word.good > word.bad), key=lambda word: -word.at)
     return tuple(dict.fromkeys(word.memory for word in good))[:NEAR_TO]

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.evidence import LEAST_WEIGHT
-from memshare_trainer.learning.proof import Testimony
+from memshare_trainer.learning.proof import Vouching
 from memshare_trainer.learning.words import Words
 from memshare_trainer.lessons.example import Example
 from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT
@@ -47,10 +47,10 @@ class ReplayBuffer:
         self._held_out: dict[int, NumberedExample] = {}
         self._evidence: dict[str, NumberedExample] = {}
         self._held_out_evidence: dict[str, NumberedExample] = {}
-        self._said: dict[str, Testimony] = {}
+        self._said: dict[str, Vouching] = {}
 
     @property
-    def said(self) -> Collection[Testimony]:
+    def said(self) -> Collection[Vouching]:
         """All words of evidence, for who is proven by them."""
         return self._said.values()
 
@@ -62,7 +62,7 @@ class ReplayBuffer:
 
     def add_evidence(self, evidence: Evidence) -> None:
         """Keep a person's word about a memory, in the place of their word before."""
-        self._said[evidence.key] = Testimony.of(evidence)
+        self._said[evidence.key] = Vouching.of(evidence)
         target = self._held_out_evidence if is_held_out_evidence(evidence) else self._evidence
         if evidence.weight >= LEAST_WEIGHT or evidence.key in target:
             self._put(target, evidence.key, NumberedExample(evidence.at, example_of(evidence)))

@@ -11,7 +11,7 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_memory.recall.standings import standings_key, standings_number_key
 from memshare_trainer.learning.learnt import LearntRetriever
-from memshare_trainer.learning.proof import Testimony, judged, people_of
+from memshare_trainer.learning.proof import Vouching, judged, people_of
 from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
 from memshare_trainer.lessons.stored_lesson import StoredLesson
 
@@ -50,7 +50,7 @@ def begin_with(
         change.sadd(RETRIEVERS, json.dumps(log.name))
         change.incr(standings_number_key(*log.name))
         if learnt:
-            standings = judged(learnt.standings, [Testimony.of(one) for one in kept], people)
+            standings = judged(learnt.standings, [Vouching.of(one) for one in kept], people)
             change.set(standings_key(*log.name), standings.model_dump_json())
         if learnt and version:
             published = learnt.published(version, log.encoder, lessons=counted)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memshare_memory.recall.standings import Standing, Standings
-from memshare_trainer.learning.proof import HALF_LIFE, People, Testimony, judged, lower_bound
+from memshare_trainer.learning.proof import HALF_LIFE, People, Vouching, judged, lower_bound
 
 SPACE = UUID(int=0)
 NOBODY = People()
@@ -18,16 +18,15 @@ NOBODY = People()
 
 def words(
     by: str, of: str, count: int, *, good: float = 1.0, claim: bool = False, at: float = 0.0, curator: str = ""
-) -> list[Testimony]:
+) -> list[Vouching]:
     """Words of somebody on as many memories."""
     curators = (curator,) if curator else ()
     return [
-        Testimony(by, uuid5(SPACE, f"{of} {number}"), of, good, 1 - good, at, claim, curators)
-        for number in range(count)
+        Vouching(by, uuid5(SPACE, f"{of} {number}"), of, good, 1 - good, at, claim, curators) for number in range(count)
     ]
 
 
-def proven(said: Iterable[Testimony], people: People = NOBODY) -> set[str]:
+def proven(said: Iterable[Vouching], people: People = NOBODY) -> set[str]:
     said = list(said)
     known = {word.submitter: Standing(worth=0, error=0, words=1) for word in said}
     return set(judged(Standings(submitters=known), said, people).proven)
@@ -71,7 +70,7 @@ def test_what_is_claimed_counts_from_curators_outwards() -> None:
 
 
 def test_who_misleads_is_not_proven_by_what_is_right_sometimes() -> None:
-    def mixed(by: str) -> list[Testimony]:
+    def mixed(by: str) -> list[Vouching]:
         return [*words(by, "eve", 20, good=0.0), *words(by, "eve", 4)]
 
     assert proven(mixed("ada") + mixed("bob") + mixed("carl")) == set()
@@ -102,7 +101,7 @@ def test_who_is_proven_is_so_near_what_was_found_good() -> None:
 names = st.sampled_from(["ada", "bob", "carl", "eve", "eve2"])
 weights = st.floats(0, 1)
 any_word = st.builds(
-    Testimony,
+    Vouching,
     by=names,
     memory=st.integers(0, 9).map(lambda number: UUID(int=number)),
     submitter=names,
@@ -117,7 +116,7 @@ bad_word = any_word.map(lambda word: word._replace(good=0.0, bad=word.good, cura
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(any_word, max_size=30), st.lists(bad_word, max_size=30))
-def test_no_bad_words_prove_anybody(said: list[Testimony], bad: list[Testimony]) -> None:
+def test_no_bad_words_prove_anybody(said: list[Vouching], bad: list[Vouching]) -> None:
     assert proven(said + bad) <= proven(said)
     assert proven([word._replace(curators=()) for word in bad]) == set()
 
