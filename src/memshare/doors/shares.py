@@ -43,7 +43,7 @@ class Shares:
             return 0
         key = f"{OPEN}{caller.name}"
         waiting = self._client.zcard(key)
-        if waiting >= STANDS_BACK[0]:
+        if waiting >= min(STANDS_BACK[0], self._open_limit or STANDS_BACK[0]):  # some of them may have ended
             known = [str(one) for one in self._client.zrange(key, 0, -1)]
             open_now = {entry.id for entry in ledger.open_of(known)}
             if ended := [one for one in known if one not in open_now]:

@@ -166,6 +166,15 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
     assert submitted(tokened("root", "admin"), priority=0) == 202
 
 
+def test_a_limit_below_those_that_stand_back_holds_too(backend: Backend, tokened: Tokened) -> None:
+    backend.shares = Shares(backend.redis, open_limit=1, offer_limit=0)
+    ada = tokened("ada", "submit")
+
+    tried = [ada.post("/v1/tasks", json={"agent": "logic", "prompt": "Why?"}).status_code for _ in range(2)]
+
+    assert tried == [202, 429]
+
+
 def test_a_token_may_offer_so_many_answers_a_day(backend: Backend, tokened: Tokened) -> None:
     backend.shares = Shares(backend.redis, open_limit=0, offer_limit=2)
     ada, root = tokened("ada", "offer"), tokened("root", "admin")
