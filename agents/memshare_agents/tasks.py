@@ -22,6 +22,7 @@ from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.checking import refuse_too_long
+from memshare_broker.wire.comparisons import LONGEST_TEXT
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Examples, Turn
 from memshare_broker.wire.questions import Question, QuestionTask
@@ -32,12 +33,12 @@ from memshare_llm.window import OTHERWISE, Window, was_cut
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.how_many import USUAL, HowMany
+from memshare_memory.recall.rivalry import NEAR_CURATED
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
 
-KNOWN_FROM = 0.8  # similarity of the prompt of what a person brought in, beside which an answer is graded …
-MOST_KNOWN, LONGEST_KNOWN = 3, 4_000  # … memories, and characters of each
+MOST_KNOWN = 3  # memories that people brought in, beside which an answer is graded
 LONGEST_REASONING = 20_000  # characters that a trace shows
 
 
@@ -265,8 +266,8 @@ class AnswerStage:
 
 def _known(found: Sequence[Found]) -> tuple[str, ...]:
     """The answers to nearly the same prompt that people brought in."""
-    near = [one for one in found if one.similarity >= KNOWN_FROM and one.memory.task_id is None]
-    return tuple(one.memory.answer[:LONGEST_KNOWN] for one in near if one.memory.prompt is not None)[:MOST_KNOWN]
+    near = [one for one in found if one.similarity >= NEAR_CURATED and one.memory.task_id is None]
+    return tuple(one.memory.answer[:LONGEST_TEXT] for one in near if one.memory.prompt is not None)[:MOST_KNOWN]
 
 
 def register(

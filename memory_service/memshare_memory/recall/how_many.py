@@ -15,14 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
 import redis
 
 from memshare_broker.wire.messages import Examples, Message
-from memshare_memory.recall.lift import Side, read_sides
+from memshare_memory.recall.lift import Side, SumsOfTasks, read_sides
 
 NUMBERS = (0, 1, 3, 6)
 USUAL = 3  # as in INMS (arXiv 2404.09982)
@@ -64,14 +63,8 @@ class Sums(NamedTuple):
         return _together(self)
 
 
-class HowMany:
+class HowMany(SumsOfTasks):
     """For every pool a hash: number, model and kind → sums of the graded tasks that were shown so many."""
-
-    def __init__(self, client: redis.Redis, keep_days: float = 7.0) -> None:
-        """For `keep_days` it is known that a task was counted: no shorter than it may be tried again."""
-        self._client = client
-        self._keep = int(keep_days * 86_400)
-        self._count = client.register_script(Path(__file__).with_name("lift.lua").read_text())
 
     def choose(self, pool: str, model: str, kind: str | None, task_id: str, *, learn: bool = True) -> Examples:
         """The number for a task. The draw depends on the task's id; where nothing is to be learnt the best is taken."""
@@ -93,10 +86,9 @@ class HowMany:
 
     def count(self, pool: str, kind: str | None, task_id: str, score: float, examples: Examples) -> None:
         """Count a graded task, once."""
-        keys = [how_many_key(pool), f"memshare:how_many_counted:{pool}:{task_id}"]
+        marker = f"memshare:how_many_counted:{pool}:{task_id}"
         fields = [_field(examples.number, examples.model, one) for one in dict.fromkeys((_ALL, kind or _ALL))]
-        group = len(Side._fields) if examples.by_chance else 0
-        self._count(keys=keys, args=[self._keep, repr(float(score)), group, *fields])
+        self._add(how_many_key(pool), marker, score, fields, second=examples.by_chance)
 
 
 def tried(client: redis.Redis, pool: str) -> list[Tried]:

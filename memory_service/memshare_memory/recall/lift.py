@@ -42,26 +42,34 @@ class Lift(Message):
     needed: int
 
 
-class LiftSums:
+class SumsOfTasks:
+    """Hashes with sums of graded tasks, in which each task counts once."""
+
+    def __init__(self, client: redis.Redis, keep_days: float = 7.0) -> None:
+        """For `keep_days` it is known that a task was counted: no shorter than it may be tried again."""
+        self._client = client
+        self._keep = int(keep_days * 86_400)
+        self._script = client.register_script(Path(__file__).with_name("lift.lua").read_text())
+
+    def _add(self, key: str, marker: str, score: float, fields: Iterable[str], *, second: bool = False) -> bool:
+        """Count a task's score in fields of a hash, on their first or `second` side; False when it was before."""
+        group = _WITHHELD if second else _SHOWN
+        return bool(self._script(keys=[key, marker], args=[self._keep, repr(float(score)), group, *fields]))
+
+
+class LiftSums(SumsOfTasks):
     """For every pool a hash: memory, or `pool` → sums of the tasks that were shown it, then of those without it.
 
     The sums of a side are the number of tasks, of their scores, and of the squares of these.
     """
-
-    def __init__(self, client: redis.Redis, keep_days: float) -> None:
-        """For `keep_days` it is known that a task was counted: no shorter than it may be tried again."""
-        self._client = client
-        self._keep = int(keep_days * 86_400)
-        self._count = client.register_script(Path(__file__).with_name("lift.lua").read_text())
 
     def count(self, pool: str, task_id: str, score: float, memories: Sequence[UUID], *, withheld: bool = False) -> bool:
         """Count a task that was shown all of its memories, or from which one was withheld; False when it was before.
 
         `memories` are those, or that one, unless they were forgotten since.
         """
-        keys = [lift_key(pool), f"memshare:lift_counted:{pool}:{task_id}"]
-        group = _WITHHELD if withheld else _SHOWN
-        return bool(self._count(keys=keys, args=[self._keep, repr(float(score)), group, _POOL, *map(str, memories)]))
+        marker = f"memshare:lift_counted:{pool}:{task_id}"
+        return self._add(lift_key(pool), marker, score, (_POOL, *map(str, memories)), second=withheld)
 
 
 def pool_lift(client: redis.Redis, pool: str) -> Lift:

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from math import sqrt
-from pathlib import Path
 from typing import NamedTuple
 
 import redis
 
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.lift import Side, read_sides
+from memshare_memory.recall.lift import Side, SumsOfTasks, read_sides
 
 UNIT = 0.4  # of a cosine, for 100 points of the score
 HALF_KNOWN = 20  # tasks after which a difference counts half
@@ -48,19 +47,13 @@ class Writer(Message):
     worth: float
 
 
-class Writers:
+class Writers(SumsOfTasks):
     """For every pool a hash: reader and writer → sums, as `lift_key` has them."""
-
-    def __init__(self, client: redis.Redis, keep_days: float = 7.0) -> None:
-        """For `keep_days` it is known that a task was counted: no shorter than it may be tried again."""
-        self._client = client
-        self._keep = int(keep_days * 86_400)
-        self._count = client.register_script(Path(__file__).with_name("lift.lua").read_text())
 
     def count(self, reading: Reading, task_id: str, writer: str | None, above: float) -> None:
         """Count a graded task once: `above` is by how many points its score is over what is usual for its kind."""
-        keys = [writers_key(reading.pool), f"memshare:writers_counted:{reading.pool}:{task_id}"]
-        self._count(keys=keys, args=[self._keep, repr(above), 0, _BETWEEN.join((reading.reader, writer or PEOPLE))])
+        marker = f"memshare:writers_counted:{reading.pool}:{task_id}"
+        self._add(writers_key(reading.pool), marker, above, [_BETWEEN.join((reading.reader, writer or PEOPLE))])
 
     def worths(self, readings: Collection[Reading]) -> dict[Reading, dict[str, float]]:
         """What each writer is worth to each reader; who is not in it is worth 0."""

@@ -232,10 +232,11 @@ STAYING = [CREDIBILITY, MASKED]
 
 def staying(found: Iterable[tuple[object, Payload]]) -> dict[UUID, dict[str, Any]]:
     """What stays with some points, of each that there is."""
-    return {
-        UUID(str(point)): {key: (stored or {})[key] for key in STAYING if key in (stored or {})}
-        for point, stored in found
-    }
+    return {UUID(str(point)): _staying(stored) for point, stored in found}
+
+
+def _staying(stored: Payload) -> dict[str, Any]:
+    return {key: stored[key] for key in STAYING if stored and key in stored}
 
 
 def fields(memory: Memory, given: Vectors, stays: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -265,7 +266,7 @@ def unpacked(text: str) -> NDArray[np.float32]:
 
 def completed(point: object, stored: Payload) -> dict[str, Any] | None:
     """All fields of a point that may lack some; None for one that cannot be read."""
-    kept = {CREDIBILITY: UNTRIED} | {key: stored[key] for key in STAYING if stored and key in stored}
+    kept = {CREDIBILITY: UNTRIED} | _staying(stored)
     return next((payload(one) | kept for one in memories([(point, stored)], set())), None)
 
 

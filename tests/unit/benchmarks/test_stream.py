@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from benchmarks.stream.arms import Answered, Bare, masked
+from benchmarks.stream.arms import Answered, Bare
 from benchmarks.stream.figures import by_author, difference, of_arm
 from benchmarks.stream.relay import relaying
 from benchmarks.stream.tasks import Task, TaskSet, database_tasks
@@ -106,20 +106,6 @@ def test_what_was_answered_is_not_asked_again_and_still_shown(tmp_path: Path) ->
     rest = run("own", some, tmp_path, done=whole[:3])
 
     assert [one._replace(seconds=0) for one in rest] == [one._replace(seconds=0) for one in whole[3:]]
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("How many books has Irene Norwood?", "How many books has <mask>?"),
-        ("Irene Norwood has how many?", "Irene <mask> has how many?"),
-        ('What is "The Amber Archive" about in 1984?', "What is <mask> about in <mask>?"),
-        ("Which is long? Name it.", "Which is long? Name it."),
-        ("Between 3.5 and 2024-01-02", "Between <mask> and <mask>"),
-    ],
-)
-def test_a_masked_question_has_no_names_numbers_or_quotes(text: str, wanted: str) -> None:
-    assert masked(text) == wanted
 
 
 def test_the_relay_passes_calls_on_to_their_servers_counts_them_and_knows_what_was_sent(
