@@ -102,7 +102,7 @@ def test_a_process_ends_with_the_last_who_asks(tmp_path: Path) -> None:
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(concepts, "_computed", lambda *_: None)
-    monkeypatch.setattr(apart, "_result", lambda *_: time.sleep(5))
+    monkeypatch.setattr(apart, "_result", lambda *_: time.sleep(10))
 
 
 @pytest.mark.usefixtures("slow", "shelf")
@@ -116,10 +116,9 @@ def test_sixty_slow_requests_of_one_token_keep_nobody_waiting(backend: Backend) 
 
         pictures = [threads.submit(asked, viewer, f"/v1/concepts/{HERE}") for _ in range(60)]
         time.sleep(1)
-        began = time.monotonic()
         assert httpx.get(f"{url}/health").text == "ok"
         assert asked(other, "/v1/pools").status_code == 200
-        assert time.monotonic() - began < 1
+        assert 200 not in {one.result().status_code for one in pictures if one.done()}, "none waited for a picture"
         statuses = [one.result().status_code for one in pictures]
 
     assert statuses.count(429) == 60 - MOST_OF_ONE
