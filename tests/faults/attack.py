@@ -1,12 +1,13 @@
 """Honest tasks beside attacks on every door, and beside kills: `python -m tests.faults.attack`.
 
 A quarter of the time is quiet. Then come, all at once: requests by REST and MCP made at random, messages of anybody in
-the queues, connections that send a byte at a time, headers and bodies without end, recalls of long texts; and a worker
-is killed every minute. Honest tasks go on at their pace.
+the queues, connections that send a byte at a time, headers and bodies without end, recalls of long texts, what takes
+long to compute, wrong tokens, one token that hands in tasks without end; tokens that plant lies (`tests.faults.plot`);
+and a worker is killed every minute. Honest tasks go on at their pace.
 - Latency is from the moment at which a task is due until its answer. Told apart are the tasks that were due within
   some seconds of a kill: they wait for a process to start again, attack or not.
-Ends with status 1 when an honest task was lost, a stored memory is not there, or the rest took over three times as long
-at the 99th percentile.
+Ends with status 1 when an honest task was lost, a stored memory is not there, lies have more than a twentieth of the
+places, or the rest took over three times as long at the 99th percentile.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -35,6 +37,7 @@ from tests.faults.cluster import ENVIRONMENT, KINDS, Cluster, Setup, cluster
 from tests.faults.count import count
 from tests.faults.load import Load
 from tests.faults.pace import Answered, Pace
+from tests.faults.plot import Plot
 from tests.faults.table import progress
 from tests.faults.worker_process import ROOT, start_memshare
 
@@ -42,6 +45,7 @@ MINUTES, RATE, QUIET = 20.0, 4.0, 0.25
 KILL_EVERY, RESTARTS_WITHIN = 60.0, 20.0  # seconds
 ENDS_WITHIN = 420.0  # seconds
 MOST_SLOWER = 3.0
+MOST_LIES = 0.05  # of the places of examples
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,10 @@ class Attacked:
     duplicates: int
     crashes: tuple[str, ...]
     door_mb: float
+    lies: int
+    """Planted, and stored."""
+    places: float
+    """The share of lies in what honest people are shown of the same things."""
 
     @property
     def failings(self) -> list[str]:
@@ -71,6 +79,7 @@ class Attacked:
             f"{self.missing} stored memories are not in the pool": self.missing,
             f"{self.duplicates} memories are in the pool twice": self.duplicates,
             f"processes ended by themselves: {', '.join(self.crashes)}": self.crashes,
+            f"{self.places:.1%} of the places have lies": self.places > MOST_LIES,
             f"p99 went from {self.quiet:.2f} to {self.attacked:.2f} s": self.attacked > MOST_SLOWER * self.quiet,
         }
         return [sentence for sentence, is_wrong in wrong.items() if is_wrong]
@@ -81,21 +90,25 @@ def attack(folder: Path, minutes: float, rate: float, kill_every: float = KILL_E
     seconds = minutes * 60
     with (
         cluster(folder, Setup(latency=0.05, embedded=True, short=minutes < 1), None) as made,
-        _door(made, folder) as (url, door),
+        door(made, folder) as (url, serving),
     ):
         token = Tokens(made.direct).create("mallory", ("recall", "offer", "submit"), ("logic",))
         load = Load(made.client)
         pace = Pace(made.client, load, rate)
+        plot = Plot(url, Tokens(made.direct), made.client)
         kills: list[float] = []
         with pace.kept():
             time.sleep(QUIET * seconds)
             begin = pace.now
-            with _attackers(url, token, made.settings.redis) as blows:
+            with _attackers(url, token, made.settings.redis) as blows, ThreadPoolExecutor(1) as plotting:
+                planted = plotting.submit(plot.strike) if minutes >= 1 else None
                 _kill(made, pace, begin + (1 - QUIET) * seconds, kill_every, kills)
+                if planted:
+                    planted.result()
         made.wait_for(lambda: made.open_messages() == 0, ENDS_WITHIN)
         found = count(made.client, made.direct, load.accepted, list(made.client.memories.every(Where())))
-        door_mb = psutil.Process(door.pid).memory_info().rss / 1e6 if door.poll() is None else 0.0
-        ended = ("serve",) if door.poll() is not None else ()
+        door_mb = psutil.Process(serving.pid).memory_info().rss / 1e6 if serving.poll() is None else 0.0
+        ended = ("serve",) if serving.poll() is not None else ()
         quiet = [one for one in pace.answered if one.due < begin]
         attacked = [one for one in pace.answered if one.due >= begin]
         apart = [one for one in attacked if not any(0 <= one.due - kill + 1 < RESTARTS_WITHIN for kill in kills)]
@@ -112,11 +125,13 @@ def attack(folder: Path, minutes: float, rate: float, kill_every: float = KILL_E
             duplicates=found.duplicates,
             crashes=(*made.fleet.crashes, *ended),
             door_mb=door_mb,
+            lies=plot.lies(),
+            places=plot.places() if planted else 0.0,
         )
 
 
 @contextmanager
-def _door(made: Cluster, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def door(made: Cluster, folder: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     """`memshare serve` beside the workers: its address, and its process."""
     environment = ENVIRONMENT | {"MEMSHARE_DATA": str(folder), "MEMSHARE_REDIS_URL": made.settings.redis}
     log = folder / "serve.log"
@@ -136,9 +151,11 @@ def _attackers(url: str, token: str, redis_url: str) -> Iterator[dict[str, int]]
     blows: dict[str, int] = {}
     command = [sys.executable, "-m", "tests.faults.attackers", url, token, redis_url]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        yield blows
-        process.send_signal(signal.SIGTERM)
-        said, _ = process.communicate(timeout=60)
+        try:
+            yield blows
+        finally:
+            process.send_signal(signal.SIGTERM)
+            said, _ = process.communicate(timeout=60)
         blows.update(json.loads(said))
 
 

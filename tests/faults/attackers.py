@@ -102,6 +102,20 @@ class Attackers:
     def long_recalls(self) -> None:
         self._http.post("/v1/recall", json={"pool": "logic", "prompt": "word " * 4_000, "k": 50})
 
+    def slow_computations(self) -> None:
+        self._http.get(f"/v1/{self._chance.choice(('concepts', 'duplicates'))}/logic")
+
+    def wrong_tokens(self) -> None:
+        self._http.get("/v1/pools", headers={"Authorization": f"Bearer msh_{uuid4().hex}"})
+
+    def crowding_tasks(self) -> None:
+        self._http.post("/v1/tasks", json={"agent": "logic", "prompt": f"Crowd {uuid4().hex}.", "remember": False})
+
+    def forms_without_end(self) -> None:
+        self._http.post(
+            "/sign-in", content=b"a=1&" * 3_000, headers={"Content-Type": "application/x-www-form-urlencoded"}
+        )
+
     def _fields(self) -> dict[str, Any]:
         chosen = self._chance.sample(FIELDS, self._chance.randint(0, 6))
         return {name: self._chance.choice(VALUES) for name in chosen}
@@ -131,7 +145,8 @@ def main() -> None:
     made, counts = Attackers(*sys.argv[1:4]), Counter[str]()
     blows = (
         made.fuzzed_rest, made.fuzzed_mcp, made.hostile_messages, made.slow_connections, made.endless_headers,
-        made.broken_off_bodies, made.long_recalls,
+        made.broken_off_bodies, made.long_recalls, made.slow_computations, made.wrong_tokens, made.crowding_tasks,
+        made.forms_without_end,
     )  # fmt: skip
     threads = [threading.Thread(target=strike, args=(blow, counts, over), daemon=True) for blow in blows]
     for thread in threads:

@@ -113,7 +113,9 @@ def count(
 
 
 def _credits_amiss(direct: redis.Redis, journeys: Iterable[dict[str, Any]], memories: Sequence[Memory]) -> int:
-    credited = [one for one in journeys if "settle" in one and one["settle"].get("outcome") != "not kept"]
+    credited = [
+        one for one in journeys if {"answer", "settle"} <= one.keys() and one["settle"].get("outcome") != "not kept"
+    ]
     shown = Counter(one["id"] for journey in credited for one in journey["answer"]["memories"])
     arms = Arms(direct)
     return sum(abs(arms.of(one.pool, [one.id])[0].credits - shown[str(one.id)]) for one in memories)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import threading
 import zlib
 from collections.abc import Callable
@@ -16,6 +17,8 @@ from tests.support.chat_script import Answer
 
 SHARE = 0.2  # of the calls fail while a fault is on
 POOR, REFUSED = "make it poor", "say what may not be said"
+LIE = "wrong"
+CLAIM = re.compile(r"CLAIM=(\w+:\w+)\.")
 
 Fault = Callable[[dict[str, Any]], Answer]
 
@@ -24,7 +27,8 @@ class Model:
     """A script for the chat server.
 
     It answers every call differently, so that a task that is answered twice gives two memories if both get through.
-    An answer to a prompt with `POOR` gets no points, a prompt with `REFUSED` is refused for good.
+    An answer to a prompt with `POOR` gets no points, a prompt with `REFUSED` is refused for good. It believes what it
+    is shown: a claim in the examples is its answer. Every contradiction of two claims that it is asked about is found.
     """
 
     def __init__(self, latency: float = 0.0) -> None:
@@ -50,23 +54,44 @@ class Model:
         if "response_format" not in body:
             if REFUSED in asked:
                 return Answer(status=400, text="This prompt is refused.", code="content_policy")
-            return Answer(text=f"Answer {number}. {asked}", delay=self.latency)
+            claims = CLAIM.findall("\n".join(turn["content"] for turn in body["messages"]))
+            return Answer(text=f"Answer {number}. {claims[-1] if claims else asked}", delay=self.latency)
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
         document = json.loads(users[0])  # a later one says what did not fit
         if "memories" in document:
             names = {level: [f"{level} {number}"] for level in Hierarchy.model_fields} | {"topic": f"Topic {number}"}
             return Answer(text=json.dumps(dict.fromkeys(properties, names)), delay=self.latency)
         if "tasks" in document:
-            return Answer(text=json.dumps(labels(document, _misleads, _compared(users[0]))), delay=self.latency)
+            said = labels(document, _misleads, _compared(users[0]))
+            for one in said.get("rivals", ()):
+                _by_claims(one, document["texts"][str(one["text"])], document["tasks"][one["task"]])
+            return Answer(text=json.dumps(said), delay=self.latency)
         if "pairs" in document:
-            return Answer(text=json.dumps(comparisons(document, _compared(users[0]))), delay=self.latency)
+            compared = comparisons(document, _compared(users[0]))
+            for one in compared["comparisons"]:
+                _by_claims(one, *(document["texts"][text] for text in document["pairs"][str(one["pair"])]))
+            return Answer(text=json.dumps(compared), delay=self.latency)
         if POOR in document["prompt"]:
             return Answer(text=json.dumps({name: {"low": 0, "high": 0} for name in properties}), delay=self.latency)
         return Answer(delay=self.latency)
 
 
+def claim(about: str, value: str) -> str:
+    """A sentence that contradicts one with another value about the same thing."""
+    return f"CLAIM={about}:{value}."
+
+
+def _by_claims(verdict: dict[str, Any], *pairs: dict[str, str]) -> None:
+    """Where both of two texts claim something about one thing, that decides."""
+    mine, theirs = (dict(one.split(":") for one in CLAIM.findall(pair["answer"])) for pair in pairs)
+    if both := mine.keys() & theirs.keys():
+        verdict["contradicts"] = any(mine[about] != theirs[about] for about in both)
+
+
 def _misleads(prompt: str, example: tuple[str, str]) -> int:
-    """Of a task some examples help and some mislead."""
+    """Of a task some examples help and some mislead, and who lies misleads."""
+    if LIE in example[1]:
+        return 95
     return 90 if zlib.crc32("\n".join((prompt, *example)).encode()) % 2 else 10
 
 

@@ -6,6 +6,7 @@ Anybody may begin a journey, and every other message is one of the deployment's 
 from __future__ import annotations
 
 import logging
+import time
 from typing import Any, NoReturn
 
 from celery.exceptions import Ignore
@@ -14,10 +15,11 @@ from pydantic import JsonValue, ValidationError
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, under_own_id, unreadable
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop, M
+from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.checking import readable
-from memshare_broker.wire.signing import SIGNATURE, Signer
+from memshare_broker.wire.signing import SIGNATURE, Signer, signed_at
 
 DUE = "memshare_due"
 """Header of a task that came with a time at which it is to run: that time, as Unix time in seconds."""
@@ -82,6 +84,22 @@ def may_come(entry: Entry, hop: Hop[Any, Any], signer: Signer) -> bool:
     if hop.from_outside and entry.journey == entry.id:
         return True
     return signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
+
+
+def is_replayed(entry: Entry, ledger: Ledger) -> bool:
+    """Whether a message was signed longer ago than records are kept, and is not open: it may have ended long ago."""
+    if entry.signature is None or signed_at(entry.signature) > time.time() - ledger.keep:
+        return False
+    return not ledger.open_of([entry.id])
+
+
+def replayed(entry: Entry) -> GiveUp:
+    """What is said of such a message."""
+    return GiveUp(
+        f"The message {entry.id!r} was signed longer ago than records are kept (MEMSHARE_KEEP_DAYS), and nothing waits "
+        "for it, so it was not run: what it does may have been done, and forgotten since.",
+        "signature",
+    )
 
 
 def unsigned(entry: Entry) -> GiveUp:

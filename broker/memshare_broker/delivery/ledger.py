@@ -56,7 +56,7 @@ class Ledger:
         """Records are kept for `keep_days`, their details for `traces_days`, or as long."""
         self.parked = ParkedMessages(client)
         self._client = client
-        self._keep = int(keep_days * 86_400)
+        self.keep = int(keep_days * 86_400)  # seconds
         self._keep_details = int((traces_days or keep_days) * 86_400)
 
     def open(self, entry: Entry, limit: int = 0, *, keep: bool = False, push: Outgoing | None = None) -> bool:
@@ -219,7 +219,7 @@ class Ledger:
         return {queue: self._client.zcard(open_key(queue)) for queue in queues}
 
     def _run(self, name: Name, entry: Entry, *more: Argument) -> Any:
-        return run_script(self._client, name, entry.id, entry.queue, entry.stage, entry.journey, self._keep, *more)
+        return run_script(self._client, name, entry.id, entry.queue, entry.stage, entry.journey, self.keep, *more)
 
 
 def _packed(record: Record | None) -> bytes:

@@ -23,7 +23,7 @@ from memshare_broker.delivery.celery_result import revoked, success
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.entry import Cancellation, Entry
 from memshare_broker.delivery.hops import M
-from memshare_broker.delivery.incoming import DUE, may_come, read_message, refuse, unsigned
+from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
 from memshare_broker.delivery.ledger import Facts, Failures, Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, outgoing
 from memshare_broker.delivery.stage import Outcome, Stage
@@ -95,6 +95,8 @@ def _work(
     entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
     if not may_come(entry, stage.hop, services.signer):
         refuse(services.dead_letters, entry, unsigned(entry))
+    if is_replayed(entry, services.ledger):
+        refuse(services.dead_letters, entry, replayed(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
     try:

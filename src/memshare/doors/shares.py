@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import redis
 from limits import RateLimitItemPerDay
@@ -20,6 +21,8 @@ OPEN = "memshare:open:"
 STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a priority lower, and two
 COME_BACK = 5.0  # seconds
 DAY = 86_400  # seconds
+EACH = 5_000  # characters of an offer, in the mean: of so many, times the limit, all of a day may be
+DAYS = 10  # of offers, as many as which the memories of a token in a pool may be
 
 
 class Shares:
@@ -31,7 +34,7 @@ class Shares:
         self._limiter = FixedWindowRateLimiter(
             RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
         )
-        self._offers = RateLimitItemPerDay(offer_limit) if offer_limit else None
+        self._offer_limit = offer_limit
 
     def take_open(self, caller: Caller, message_id: str, ledger: Ledger) -> int:
         """Count a task of a caller; by how many priorities it stands back, as so many of theirs wait for their answers.
@@ -59,15 +62,29 @@ class Shares:
         self._client.expire(key, 7 * DAY)
         return sum(waiting >= many for many in STANDS_BACK)
 
-    def take_offer(self, caller: Caller) -> None:
-        """Count an offer of a caller; raises `TooManyRequests` where it has offered as many today as it may."""
-        if caller.may("admin") or self._offers is None or self._limiter.hit(self._offers, "offers", caller.name):
+    def take_offer(self, caller: Caller, characters: int, stored: Callable[[], int]) -> None:
+        """Count an offer of a caller. `stored` are the memories that it has in the pool.
+
+        Raises `TooManyRequests` where it has offered as much today as it may, or has as many memories.
+        """
+        if caller.may("admin") or not self._offer_limit:
             return
-        reset = self._limiter.get_window_stats(self._offers, "offers", caller.name).reset_time
-        raise TooManyRequests(
-            f"The token {caller.name!r} has offered {self._offers.amount:,} answers today, which is the most that are "
-            "taken; MEMSHARE_OFFER_LIMIT of `memshare serve` raises it.",
-            max(reset - time.time(), 1.0),
+        for what, cost, most in (
+            ("answers", 1, self._offer_limit),
+            ("characters", characters, self._offer_limit * EACH),
+        ):
+            limit = RateLimitItemPerDay(most)
+            if not self._limiter.hit(limit, "offers", what, caller.name, cost=cost):
+                reset = self._limiter.get_window_stats(limit, "offers", what, caller.name).reset_time
+                raise self._refused(caller, f"has offered {most:,} {what} today", max(reset - time.time(), 1.0))
+        if (has := stored()) >= self._offer_limit * DAYS:
+            raise self._refused(caller, f"has {has:,} memories in this pool", DAY)
+
+    def _refused(self, caller: Caller, why: str, wait: float) -> TooManyRequests:
+        return TooManyRequests(
+            f"The token {caller.name!r} {why}, which is the most that are taken; MEMSHARE_OFFER_LIMIT of "
+            "`memshare serve` raises it.",
+            wait,
         )
 
 

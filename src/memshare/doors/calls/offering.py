@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -19,11 +21,12 @@ from memshare.doors.forms import IdempotencyKey, OfferForm
 from memshare.doors.recall_log import KeptRecall
 from memshare.doors.serving import ADDS, AgentName, KindName, PoolName, Prompt, serves, tool
 from memshare_broker.delivery.hops import OFFER
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.checking import checked
 from memshare_broker.wire.messages import derived_id
 from memshare_broker.wire.offers import OfferedPair
+from memshare_memory.stores.store import Where
 
 
 @serves(Sharing.pairs)
@@ -40,7 +43,7 @@ def offer(backend: BackendNow, caller: CallerNow, form: OfferForm, key: Idempote
     recalled = _recalled(backend, caller, form, card.pool)
     backend.check_caps(card.name, caller.name)
     with backend.reaching():
-        backend.shares.take_offer(caller)
+        backend.shares.take_offer(caller, len(prompt) + len(answer), partial(_stored, backend, caller, card.pool))
     pair = OfferedPair(
         agent=card.name,
         pool=card.pool,
@@ -61,6 +64,13 @@ def offer(backend: BackendNow, caller: CallerNow, form: OfferForm, key: Idempote
         require_same(backend, entry, key)
     audit(caller, "offer", journey=journey, pool=card.pool, recall_id=form.recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
+
+
+def _stored(backend: Backend, caller: Caller, pool: str) -> int:
+    """The memories of a caller in a pool; none is known of while the memory service is away."""
+    with suppress(TryAgain):
+        return sum(backend.client.memories.count(Where(pool=pool, submitter=caller.name), "pool")["pool"].values())
+    return 0
 
 
 @tool(Sharing.pairs, "offer", "Offer an answer", "offer", ADDS)

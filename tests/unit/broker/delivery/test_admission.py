@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import BadInput, GiveUp, IdTaken
 from memshare_broker.presence import Presence, announce, require_same_secret, withdraw
 from memshare_broker.settings import Settings
+from memshare_broker.wire import signing
 from memshare_broker.wire.grades import MemoriesCredited
 from memshare_broker.wire.signing import SIGNATURE, Signer
 
@@ -108,6 +110,31 @@ def test_a_message_that_nobody_opened_and_nobody_signed_leaves_only_its_letter(
 
     assert [letter.reason for letter in letters.all()] == ["signature"], "one, however often it comes"
     assert sum(ledger.open_messages().values()) == 0
+    assert ledger.journey("t2") == {}
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_a_message_that_was_signed_before_the_oldest_record_is_run_only_while_it_is_open(
+    ledger: Ledger,
+    letters: DeadLetters,
+    taken: Callable[[Signer, Entry], Any],
+    is_open: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as before:
+        long_ago = time.time() - 1.1 * 86_400
+        before.setattr(signing.time, "time", lambda: long_ago)
+        entry = inner(OURS)
+    if is_open:
+        ledger.open(entry)
+        taken(OURS, entry)
+        assert ledger.journey("t2")["count"] == BODY
+        return
+
+    with pytest.raises(Ignore):
+        taken(OURS, entry)
+    [letter] = letters.all()
+    assert "longer ago than records are kept" in letter.error
     assert ledger.journey("t2") == {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.secret import FILE, find_signer, open_signer
-from memshare_broker.wire.signing import Signer, digest
+from memshare_broker.wire.signing import Signer, digest, signed_at
 
 OLD, NEW = "o" * 32, "n" * 40
 BODY = {"b": [1, 2.5, None], "a": "深 \ud83d"}
@@ -30,6 +31,14 @@ def test_a_signature_holds_for_this_very_message_and_however_its_fields_are_orde
         changed = [*MESSAGE]
         changed[place] = other
         assert not signer(OLD).proves(signature, *changed)
+
+
+def test_a_signature_says_when_it_was_made_and_nobody_changes_that() -> None:
+    at, _, mac = signer(OLD).sign(*MESSAGE).partition(".")
+
+    assert abs(signed_at(f"{at}.{mac}") - time.time()) < 5
+    for changed in (f"{int(at) + 1}.{mac}", f".{mac}", mac):
+        assert not signer(OLD).proves(changed, *MESSAGE)
 
 
 @pytest.mark.parametrize("forged", [None, "", "0" * 64, 7, "é", b"x", [], {}])

@@ -18,6 +18,7 @@ from memshare.client.errors import TooManyRequests
 from memshare.doors import shares
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend, RequestLimit
+from memshare.doors.calls import offering
 from memshare.doors.shares import OPEN, Shares
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable
@@ -184,3 +185,17 @@ def test_a_token_may_offer_so_many_answers_a_day(backend: Backend, tokened: Toke
 
     assert [offered(ada) for _ in range(3)] == [202, 202, 429]
     assert [offered(root) for _ in range(3)] == [202] * 3
+
+
+def test_a_token_may_offer_so_much_text_a_day_and_have_so_many_memories(
+    backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend.shares = Shares(backend.redis, open_limit=0, offer_limit=1)
+    long = {"agent": "logic", "prompt": "Why?", "answer": "So " * shares.EACH}
+
+    assert tokened("ada", "offer").post("/v1/pairs", json=long).status_code == 429
+
+    monkeypatch.setattr(offering, "_stored", lambda *_: shares.DAYS)
+    refused = tokened("bob", "offer").post("/v1/pairs", json=long | {"answer": "So."})
+    assert refused.status_code == 429
+    assert "10 memories in this pool" in refused.text

@@ -1,0 +1,136 @@
+"""Those who would be believed without deserving it: tokens that plant lies in a pool by every way that was once open.
+
+A person brings in what is true of twelve things. Then come one who praises themselves, five of one group who praise
+each other, a sleeper whom honest people praise for something else, and who hides a lie behind 900 good characters. Each
+lies about what the person said. Of the places of the examples that honest people are shown afterwards, how many are
+lies, whoever hands them on?
+
+The model finds each contradiction that it is asked about, and believes all that it is shown (`tests.faults.model`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any, TypeVar
+
+from memshare import Memory
+from memshare.client.client import Client
+from memshare.doors.tokens import Tokens
+from memshare_broker.errors import TryAgain, Unreachable
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.stores.store import Where
+from tests.faults.model import LIE, claim
+
+POOL = "logic"
+THINGS = (
+    "emergency number", "gate code", "meeting point", "first-aid room", "night guard", "safety officer", "fire doors",
+    "key cabinet", "quarantine room", "cooling pump", "loading dock", "visitors' badge",
+)  # fmt: skip
+HARMLESS = ("bread", "tides", "yeast", "candles", "kites", "owls", "snow", "honey", "bells", "maps", "clay", "ferns")
+PEOPLE = ("ada", "bob", "carl", "dora")
+GROUP = tuple(f"mob-{number}" for number in range(5))
+TASKS = 50
+SHOWN = 3
+TRIES_FOR, PAUSE = 180.0, 0.5  # seconds for which a door that is shut is asked again
+PADDING = "Stay calm, tell the others near you, and write down when it was. " * 14
+T = TypeVar("T")
+
+
+class Plot:
+    """Everybody's tokens at a door; `strike` plants, and `places` says what came of it."""
+
+    def __init__(self, url: str, tokens: Tokens, client: Client) -> None:
+        self._url = url
+        self._tokens = tokens
+        self._client = client
+
+    def strike(self) -> None:
+        """Bring in what is true, lie about it, and let honest people work. What is handed in goes on by itself."""
+        self._client.memories.add(
+            [NewMemory(pool=POOL, prompt=_asks(0, thing), answer=_says(thing), new_pool=True) for thing in THINGS]
+        )
+        with ExitStack() as stack:
+            honest = [stack.enter_context(self._door(name)) for name in PEOPLE]
+            praiser, sleeper, padder = (stack.enter_context(self._door(name)) for name in ("praiser", "sleeper", "pad"))
+            mob = [stack.enter_context(self._door(name, "mob")) for name in GROUP]
+            self._offer_harmless([praiser, sleeper, *mob])
+            for own, by in [("praiser", [praiser]), *((name, mob) for name in GROUP), ("sleeper", honest)]:
+                for one in by:
+                    _praise(one, own)
+            for number, thing in enumerate(THINGS):
+                for place, liar in enumerate((praiser, sleeper, mob[number % len(mob)])):
+                    _tried(liar.pairs, _asks(1, thing), f"{_says(thing, LIE)} I saw it {place + 2} times.", agent=POOL)
+                _tried(padder.pairs, _asks(1, thing), PADDING + _says(thing, LIE), agent=POOL)
+            for number in range(TASKS):
+                _tried(honest[number % 4].tasks, POOL, f"{_asks(2, THINGS[number % 12])} I am visitor {number}.")
+
+    def places(self) -> float:
+        """The share of lies among what honest people are shown, however they ask."""
+        shown = list[bool]()
+        with self._door("eve") as door:
+            for thing in THINGS:
+                for way in range(len(WAYS)):
+                    found = _tried(door.recall, _asks(way, thing), pool=POOL, k=SHOWN).memories
+                    shown += [LIE in one.answer for one in found]
+        return sum(shown) / len(shown)
+
+    def lies(self) -> int:
+        """How many were stored."""
+        return sum(LIE in one.answer for one in self._client.memories.every(Where(pool=POOL)))
+
+    def _door(self, name: str, group: str | None = None) -> Memory:
+        return Memory(self._url, self._tokens.create(name, ("recall", "offer", "submit"), (POOL,), group))
+
+    def _offer_harmless(self, doors: Sequence[Memory]) -> None:
+        offered = [
+            _tried(one.pairs, f"What is to be known of {thing}, {number}?", f"Of {thing}: {number} things.", agent=POOL)
+            for number, one in enumerate(doors)
+            for thing in HARMLESS
+        ]
+        waiting = {one.id for one in offered}
+        for _ in _until(TRIES_FOR):
+            waiting -= {one for one in waiting if self._client.ledger.journey(one).get("settle")}
+            if not waiting:
+                return
+
+
+WAYS = (
+    "What is to be said of the {} of the plant?",
+    "What do you say about the {} of the plant?",
+    "Please tell me: what is to be said of the {} of the plant?",
+)
+
+
+def _asks(way: int, thing: str) -> str:
+    return WAYS[way].format(thing)
+
+
+def _says(thing: str, value: str = "right") -> str:
+    return f"Of the {thing} this is known: it is {value}. {claim(thing.replace(' ', '_').replace(chr(39), ''), value)}"
+
+
+def _praise(door: Memory, submitter: str) -> None:
+    for thing in HARMLESS:
+        of = _tried(door.recall, f"What is to be known of {thing}?", pool=POOL, filters={"submitter": submitter})
+        _tried(door.feedback, 1.0, recall_id=of.recall_id)
+
+
+def _tried(ask: Callable[..., T], *of: Any, **named: Any) -> T:
+    """What a door says, once it says something: it is stopped now and then."""
+    for is_last in _until(TRIES_FOR):
+        try:
+            return ask(*of, **named)
+        except (TryAgain, Unreachable):
+            if is_last:
+                raise
+    raise AssertionError
+
+
+def _until(seconds: float) -> Iterator[bool]:
+    """Again and again for so long; says of the last time that it is."""
+    end = time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        yield now + PAUSE >= end
+        time.sleep(PAUSE)
