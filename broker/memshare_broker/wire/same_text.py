@@ -23,6 +23,12 @@ _ODD = re.compile(f"[{_MEANINGLESS}{_MEANINGLESS_AT_ENDS}{_NO_BREAK_SPACES}]")
 _BLANK = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]+"
 )
+# Small letters of Cyrillic and Greek, and the Latin ones that they look like (Unicode's confusables, UTS 39).
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u04bb\u0501\u051b\u051d\u04bd\u04e9"
+    "\u03b1\u03b3\u03b9\u03ba\u03bd\u03bf\u03c1\u03c5\u03c7",
+    "aeopcyxijshdqweoayikvopux",
+)
 _NO_LETTERS = re.compile(r"[\W_\u115f\u1160]+")
 
 
@@ -41,8 +47,8 @@ def normal(text: str) -> str:
 
 
 def letters(text: str) -> str:
-    """The letters and digits of a text without the differences of case and width: look-alikes have the same."""
-    return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold())
+    """The letters and digits of a text without the differences of case, width and script: look-alikes have the same."""
+    return _NO_LETTERS.sub("", unicodedata.normalize("NFKC", text).casefold()).translate(_LOOK_ALIKES)
 
 
 def is_blank(text: str) -> bool:

@@ -87,6 +87,8 @@ def test_ascii_is_its_own_normal_form(text: str) -> None:
         ("What has keys?", "What-has_keys!!"),
         ("Straße?", "STRASSE"),
         ("ﬁsh", "fish"),
+        ("\u0440\u0430ge", "page"),  # Cyrillic er and a
+        ("\u0391lph\u03b1", "Alpha"),  # Greek
     ],
 )
 def test_look_alikes_have_the_same_letters(one: str, other: str) -> None:
