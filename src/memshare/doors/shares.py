@@ -12,13 +12,14 @@ from limits.strategies import FixedWindowRateLimiter
 
 from memshare.client.errors import Forbidden, TooManyRequests
 from memshare.doors.caller import Caller
+from memshare_broker.app import PRIORITY_STEPS
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.wire.messages import USUAL_PRIORITY
 from memshare_llm.limits.rate_limits import PREFIX
 
 OPEN = "memshare:open:"
 """Sorted set, by name of a token: messages of its tasks, by when they were submitted. Some of them have ended."""
-STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a priority lower, and two
+STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a step of priorities lower, and two
 COME_BACK = 5.0  # seconds
 DAY = 86_400  # seconds
 EACH = 5_000  # characters of an offer, in the mean: of so many, times the limit, all of a day may be
@@ -60,7 +61,7 @@ class Shares:
                 )
         self._client.zadd(key, {message_id: time.time()})
         self._client.expire(key, 7 * DAY)
-        return sum(waiting >= many for many in STANDS_BACK)
+        return PRIORITY_STEPS[1] * sum(waiting >= many for many in STANDS_BACK)
 
     def take_offer(self, caller: Caller, characters: int, stored: Callable[[], int]) -> None:
         """Count an offer of a caller. `stored` are the memories that it has in the pool.

@@ -20,6 +20,7 @@ from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend, RequestLimit
 from memshare.doors.calls import offering
 from memshare.doors.shares import OPEN, Shares
+from memshare_broker.app import list_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable
 from tests.support.served import served
@@ -159,7 +160,8 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
     assert [submitted(ada) for _ in range(5)] == [202, 202, 202, 429, 429]
     assert submitted(bob) == 202
     waiting = backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])
-    assert sorted(one.priority for one in waiting) == [3, 3, 4], "who has many waiting stands back"
+    assert sorted(one.priority for one in waiting) == [3, 3, 6], "who has many waiting stands back"
+    assert len({list_of("logic", one.priority) for one in waiting}) == 2, "in a list that is taken from later"
     for entry in backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])[:1]:
         backend.client.ledger.bury(entry, letter_for(entry, GiveUp("done"), tries=1).model_dump_json())
     assert [submitted(ada) for _ in range(2)] == [202, 429], "one is through"
