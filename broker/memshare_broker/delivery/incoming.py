@@ -81,14 +81,20 @@ log = logging.getLogger(__name__)
 
 def may_come(entry: Entry, hop: Hop[Any, Any], signer: Signer) -> bool:
     """Whether a message was signed, or begins a journey of its own at a hop where anybody may do that."""
-    if hop.from_outside and entry.journey == entry.id:
-        return True
-    return signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
+    return _begins(entry, hop) or signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
 
 
-def is_replayed(entry: Entry, ledger: Ledger) -> bool:
-    """Whether a message was signed longer ago than records are kept, and is not open: it may have ended long ago."""
-    if entry.signature is None or signed_at(entry.signature) > time.time() - ledger.keep:
+def _begins(entry: Entry, hop: Hop[Any, Any]) -> bool:
+    """Whether it begins a journey where anybody may; then nobody looks at its signature, which can be anything."""
+    return hop.from_outside and entry.journey == entry.id
+
+
+def is_replayed(entry: Entry, hop: Hop[Any, Any], ledger: Ledger) -> bool:
+    """Whether a message that may come was signed longer ago than records are kept, and is not open.
+
+    Then it may have ended long ago.
+    """
+    if _begins(entry, hop) or signed_at(entry.signature or "") > time.time() - ledger.keep:
         return False
     return not ledger.open_of([entry.id])
 

@@ -95,7 +95,7 @@ def _work(
     entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
     if not may_come(entry, stage.hop, services.signer):
         refuse(services.dead_letters, entry, unsigned(entry))
-    if is_replayed(entry, services.ledger):
+    if is_replayed(entry, stage.hop, services.ledger):
         refuse(services.dead_letters, entry, replayed(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.

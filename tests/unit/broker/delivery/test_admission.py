@@ -14,7 +14,8 @@ from celery.exceptions import Ignore
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import Hop
+from memshare_broker.delivery.hops import OFFER, Hop
+from memshare_broker.delivery.incoming import is_replayed, may_come
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
@@ -136,6 +137,16 @@ def test_a_message_that_was_signed_before_the_oldest_record_is_run_only_while_it
     [letter] = letters.all()
     assert "longer ago than records are kept" in letter.error
     assert ledger.journey("t2") == {}
+
+
+@pytest.mark.parametrize("signature", [None, "no.signature", "x", 7])
+def test_what_anybody_may_begin_may_have_any_signature(ledger: Ledger, signature: object) -> None:
+    task = Entry.model_construct(
+        id="t1", task=OFFER.task, queue="scorer", body={}, journey="t1", stage="score", signature=signature
+    )
+
+    assert may_come(task, OFFER, OURS)
+    assert not is_replayed(task, OFFER, ledger)
 
 
 def test_the_same_task_again_is_the_same_task_and_another_one_under_its_id_is_not(ledger: Ledger) -> None:
