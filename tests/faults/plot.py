@@ -10,15 +10,12 @@ The model finds each contradiction that it is asked about, and believes all that
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import Any, TypeVar
 
 from memshare import Memory
 from memshare.client.client import Client
 from memshare.doors.tokens import Tokens
-from memshare_broker.errors import TryAgain, Unreachable
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.stores.store import Where
 from tests.faults.model import LIE, claim
@@ -33,9 +30,9 @@ PEOPLE = ("ada", "bob", "carl", "dora")
 GROUP = tuple(f"mob-{number}" for number in range(5))
 TASKS = 50
 SHOWN = 3
-TRIES_FOR, PAUSE = 180.0, 0.5  # seconds for which a door that is shut is asked again
+TRIES = 30  # of a request: the door is busy, and what it asks is killed
+ENDS_WITHIN = 300.0  # seconds
 PADDING = "Stay calm, tell the others near you, and write down when it was. " * 14
-T = TypeVar("T")
 
 
 class Plot:
@@ -61,10 +58,10 @@ class Plot:
                     _praise(one, own)
             for number, thing in enumerate(THINGS):
                 for place, liar in enumerate((praiser, sleeper, mob[number % len(mob)])):
-                    _tried(liar.pairs, _asks(1, thing), f"{_says(thing, LIE)} I saw it {place + 2} times.", agent=POOL)
-                _tried(padder.pairs, _asks(1, thing), PADDING + _says(thing, LIE), agent=POOL)
+                    liar.pairs(_asks(1, thing), f"{_says(thing, LIE)} I saw it {place + 2} times.", agent=POOL)
+                padder.pairs(_asks(1, thing), PADDING + _says(thing, LIE), agent=POOL)
             for number in range(TASKS):
-                _tried(honest[number % 4].tasks, POOL, f"{_asks(2, THINGS[number % 12])} I am visitor {number}.")
+                honest[number % 4].tasks(POOL, f"{_asks(2, THINGS[number % 12])} I am visitor {number}.")
 
     def places(self) -> float:
         """The share of lies among what honest people are shown, however they ask."""
@@ -72,7 +69,7 @@ class Plot:
         with self._door("eve") as door:
             for thing in THINGS:
                 for way in range(len(WAYS)):
-                    found = _tried(door.recall, _asks(way, thing), pool=POOL, k=SHOWN).memories
+                    found = door.recall(_asks(way, thing), pool=POOL, k=SHOWN).memories
                     shown += [LIE in one.answer for one in found]
         return sum(shown) / len(shown)
 
@@ -81,19 +78,17 @@ class Plot:
         return sum(LIE in one.answer for one in self._client.memories.every(Where(pool=POOL)))
 
     def _door(self, name: str, group: str | None = None) -> Memory:
-        return Memory(self._url, self._tokens.create(name, ("recall", "offer", "submit"), (POOL,), group))
+        token = self._tokens.create(name, ("recall", "offer", "submit"), (POOL,), group)
+        return Memory(self._url, token, tries=TRIES)
 
     def _offer_harmless(self, doors: Sequence[Memory]) -> None:
         offered = [
-            _tried(one.pairs, f"What is to be known of {thing}, {number}?", f"Of {thing}: {number} things.", agent=POOL)
+            one.pairs(f"What is to be known of {thing}, {number}?", f"Of {thing}: {number} things.", agent=POOL)
             for number, one in enumerate(doors)
             for thing in HARMLESS
         ]
-        waiting = {one.id for one in offered}
-        for _ in _until(TRIES_FOR):
-            waiting -= {one for one in waiting if self._client.ledger.journey(one).get("settle")}
-            if not waiting:
-                return
+        for one in offered:
+            self._client.wait(one.id, ENDS_WITHIN)
 
 
 WAYS = (
@@ -113,24 +108,5 @@ def _says(thing: str, value: str = "right") -> str:
 
 def _praise(door: Memory, submitter: str) -> None:
     for thing in HARMLESS:
-        of = _tried(door.recall, f"What is to be known of {thing}?", pool=POOL, filters={"submitter": submitter})
-        _tried(door.feedback, 1.0, recall_id=of.recall_id)
-
-
-def _tried(ask: Callable[..., T], *of: Any, **named: Any) -> T:
-    """What a door says, once it says something: it is stopped now and then."""
-    for is_last in _until(TRIES_FOR):
-        try:
-            return ask(*of, **named)
-        except (TryAgain, Unreachable):
-            if is_last:
-                raise
-    raise AssertionError
-
-
-def _until(seconds: float) -> Iterator[bool]:
-    """Again and again for so long; says of the last time that it is."""
-    end = time.monotonic() + seconds
-    while (now := time.monotonic()) < end:
-        yield now + PAUSE >= end
-        time.sleep(PAUSE)
+        of = door.recall(f"What is to be known of {thing}?", pool=POOL, filters={"submitter": submitter})
+        door.feedback(1.0, recall_id=of.recall_id)
