@@ -9,7 +9,6 @@ if TYPE_CHECKING:
     from memshare.client.client import Client
     from memshare.client.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
     from memshare.client.rest.memory import AsyncMemory, Memory
-    from memshare.client.routed_client import RoutedClient
     from memshare_broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare_memory.curate.requests import Edit, Forget, NewMemory
     from memshare_memory.door.messages import SearchRequest
@@ -30,7 +29,6 @@ __all__ = [
     "NoToken",
     "NotFound",
     "QueueFull",
-    "RoutedClient",
     "SearchRequest",
     "Stale",
     "TooLarge",
@@ -43,7 +41,6 @@ _ELSEWHERE = {
     "AsyncMemory": "memshare.client.rest.memory",
     "Client": "memshare.client.client",
     "Memory": "memshare.client.rest.memory",
-    "RoutedClient": "memshare.client.routed_client",
     "SearchRequest": "memshare_memory.door.messages",
     "Where": "memshare_memory.stores.store",
     **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare_memory.curate.requests"),

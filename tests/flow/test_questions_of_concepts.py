@@ -435,7 +435,6 @@ def test_a_cluster_is_summed_up_by_one_call_until_a_fifth_of_it_has_changed(depl
         ("concepts", "summary", "2", "--pool", POOL),
         ("concepts", "ask", "--pool", POOL, "--cluster", "2", "--yes", "--submitter", "Uli"),
         ("concepts", "explore", "--pool", POOL, "--count", "1", "--calls", "9", "--yes"),
-        ("memories", "rephrase", str(CARDS[0].id), "--yes"),
         ("rubric", "draft", "Riddles", "--out", "none.rubric.toml"),
     ],
 )

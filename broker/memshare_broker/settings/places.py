@@ -48,11 +48,6 @@ class PlaceSettings(BaseModel):
     token: SecretStr | None = Field(
         default=None, description="Token that `memshare mcp` asks with; `memshare token create NAME …` prints one."
     )
-    deployments: Place | None = Field(
-        default=None,
-        description="TOML file of [several deployments](../deploy/README.md#more-than-one-redis), among which `serve`, "
-        "`submit`, `result`, `trace`, `cancel` and `memories stats` find that of an agent or a task. Unset: one.",
-    )
     qdrant_url: str | None = Field(
         default=None, description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine."
     )

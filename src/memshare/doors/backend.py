@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import AbstractContextManager
 
 import redis
@@ -13,7 +13,6 @@ from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from memshare.client.client import Client
-from memshare.client.deployments import read_deployments
 from memshare.client.errors import NotFound, TooLarge, TooManyRequests
 from memshare.client.rest.calls.concepts import ConceptsReply
 from memshare.client.rest.calls.duplicates import DuplicatesReply
@@ -23,7 +22,6 @@ from memshare.doors.recall_log import Recalls
 from memshare.doors.shares import Shares
 from memshare.doors.tokens import Tokens
 from memshare_broker.connection import connect, reaching
-from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.checking import refuse_too_long
@@ -42,17 +40,12 @@ LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 class Backend:
     """A deployment as the doors see it. Safe to share between threads; it connects when it is first used.
 
-    `agents` are those that it runs beside what workers announce; None: all that are known. `beside` are the names of
-    all deployments of this door.
+    `agents` are those that it runs beside what workers announce; None: all that are known.
     """
 
-    def __init__(
-        self, settings: Settings, agents: Collection[str] | None = None, name: str = "", beside: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, settings: Settings, agents: Collection[str] | None = None) -> None:
         self.settings = settings
         self.agents = agents
-        self.name = name
-        self.beside = beside
         self.client = Client(settings)
         self.redis = connect(settings.redis, tries=1)
         self.health = Health(settings)
@@ -79,7 +72,7 @@ class Backend:
         return reaching(self.settings.redis)
 
     def cards(self) -> dict[str, AgentCard]:
-        """Every agent by name, of several deployments those of this one; asked anew every few seconds."""
+        """Every agent by name; asked anew every few seconds."""
         looked, cards = self._cards
         if time.monotonic() - looked > LOOK_AGAIN:
             known = self.client.agents()
@@ -125,31 +118,6 @@ class Backend:
         self.client.close()
         self.redis.close()
         self.health.close()
-
-
-def open_backends(settings: Settings, agents: Collection[str] | None = None) -> tuple[Backend, ...]:
-    """One for each deployment of MEMSHARE_DEPLOYMENTS, or else that of the settings, which runs these agents."""
-    if settings.deployments is None:
-        return (Backend(settings, agents),)
-    if agents:
-        raise BadInput("The file of MEMSHARE_DEPLOYMENTS says which deployment has which agents: leave --agent out.")
-    found = read_deployments(settings.deployments)
-    return tuple(Backend(own, runs, name, tuple(found)) for name, (own, runs) in found.items())
-
-
-def check_all(backends: Sequence[Backend]) -> bool:
-    """Check each; whether all have a token. Of several, one that is away is said in the log, and the others serve."""
-    have_token = True
-    for one in backends:
-        try:
-            one.check()
-            with one.reaching():
-                have_token &= one.tokens.any()
-        except Unreachable as error:
-            if len(backends) == 1:
-                raise
-            log.warning("The deployment %r is away; its requests are refused until it is back. %s", one.name, error)
-    return have_token
 
 
 class RequestLimit:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
 
 import uvicorn
 from starlette.concurrency import run_in_threadpool
 
 from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
-from memshare.doors.deployments.app import Deployments
 from memshare.doors.problems import problem
 from memshare.doors.this_machine import OF_CONNECTION
 from memshare_broker.errors import BadInput
@@ -46,9 +44,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise BadInput(f"Nothing can listen on {host}:{port}: {error.strerror}. Give another --port.") from error
 
 
-def run(backends: Sequence[Backend], listening: socket.socket) -> None:
+def run(backend: Backend, listening: socket.socket) -> None:
     """Serve until SIGTERM or Ctrl-C; requests that are being answered may finish."""
-    server_of(*backends).run(sockets=[listening])
+    server_of(backend).run(sockets=[listening])
 
 
 class RestServer(uvicorn.Server):
@@ -67,12 +65,11 @@ class RestConnection(BoundedConnection):
         super().connection_made(transport)
 
 
-def server_of(*backends: Backend) -> uvicorn.Server:
-    """The server of one deployment or several, not yet running."""
-    several = Deployments(backends) if len(backends) > 1 else None
-    apps = list(several.apps.values()) if several else [rest_app(backends[0])]
+def server_of(backend: Backend) -> uvicorn.Server:
+    """The server of a deployment, not yet running."""
+    app = rest_app(backend)
     config = uvicorn.Config(
-        several or apps[0],
+        app,
         http=bounded(BOUNDS, count_for_this_process(), RestConnection),
         headers=HEADERS,
         log_config=None,
@@ -86,6 +83,5 @@ def server_of(*backends: Backend) -> uvicorn.Server:
         timeout_graceful_shutdown=END_WITHIN,
     )
     server = RestServer(config)
-    for one in apps:
-        one.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
+    app.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
     return server

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from memshare.client.client import Client
-from memshare.client.routed_client import RoutedClient
 from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import TrashRequest
@@ -78,18 +77,6 @@ def find_task(client: Client, typed: str) -> str:
         return typed
     with reaching(client.settings.redis):
         return _only_task(typed, _tasks(client, typed, beginning))
-
-
-def find_home(routed: RoutedClient, typed: str) -> tuple[Client, str]:
-    """The client of the deployment that a task was submitted to (see `RoutedClient.home`), and the task's id."""
-    beginning = _beginning(typed)
-    if not beginning or len(routed.clients) == 1:
-        client = routed.home(typed)
-        return client, find_task(client, typed)
-    found = routed.holding(typed, lambda client: _tasks(client, typed, beginning))
-    home_of = {task_id: client for client, ids in found.items() for task_id in ids}
-    task_id = _only_task(typed, sorted(home_of))
-    return home_of[task_id], task_id
 
 
 def find_letter(client: Client, typed: str) -> str:

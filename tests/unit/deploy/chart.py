@@ -39,7 +39,6 @@ ALL_ON = {
     "monitoring": {"enabled": True, "labels": {"release": "prometheus"}},
     "image": {"repository": "registry.example.org/memshare", "tag": "1.2.3", "pullSecrets": ["registry"]},
     "encoders": {"claim": "encoders"},
-    "serve": {"deploymentsSecret": "deployments"},
     "documents": {"claim": "documents"},
     "explore": {"pools": ["poem", "free_verse"], "schedule": "0 4 * * 1-5", "calls": 12},
     "memoryService": {"secret": {"name": "memshare", "key": "memory-token"}},

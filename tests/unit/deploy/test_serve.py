@@ -70,22 +70,6 @@ def test_it_knows_which_agents_the_release_runs() -> None:
     assert agents_of(OWN_AGENT) == ["free_verse", "haiku", "logic", "plan", "reasoning"]
 
 
-def test_it_is_the_door_of_several_deployments_that_a_secret_names() -> None:
-    values: Object = {"serve": {"deploymentsSecret": "deployments"}}
-    workload = of_kind(values, "Deployment")["serve"]
-    [volume] = [one for one in workload["spec"]["template"]["spec"]["volumes"] if one["name"] == "deployments"]
-    [mount] = [one for one in container(workload)["volumeMounts"] if one["name"] == "deployments"]
-    policies = of_kind(values, "NetworkPolicy")
-    [rule] = policies["egress-deployments"]["spec"]["egress"]
-
-    assert volume["secret"] == {"secretName": "deployments"}
-    assert environment(workload)["MEMSHARE_DEPLOYMENTS"] == f"{mount['mountPath']}/deployments.toml"
-    assert agents_of(values) == []  # the file says it
-    assert rule["to"][0]["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": "memshare"}
-    assert [one["port"] for one in rule["ports"]] == [6379, 8077]
-    assert "egress-deployments" not in of_kind({}, "NetworkPolicy")
-
-
 def test_it_reaches_redis_and_the_memory_service_and_only_who_is_named_reaches_it() -> None:
     own = {"app.kubernetes.io/component": "serve"}
 

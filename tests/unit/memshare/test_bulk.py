@@ -15,7 +15,6 @@ import redis
 from memshare.cli.ask.bulk import TaskLine, answers, read_tasks, submit_all
 from memshare.cli.ask.submit_file import results_file
 from memshare.client.client import BULK, Client
-from memshare.client.routed_client import RoutedClient
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -38,7 +37,7 @@ def written(folder: Path, *lines: object) -> Path:
 
 
 def read(client: Client, file: Path, run: str = "run", **defaults: Any) -> list[TaskLine]:
-    lines, faults = read_tasks(RoutedClient({}, client), file, defaults, run)
+    lines, faults = read_tasks(client, file, defaults, run)
     assert faults == []
     return lines
 
@@ -72,11 +71,11 @@ def test_other_words_another_agent_and_another_run_are_other_tasks(client: Clien
 
 def test_tasks_that_were_submitted_before_are_not_submitted_again(client: Client, tmp_path: Path) -> None:
     file = written(tmp_path, *TASKS)
-    list(submit_all(RoutedClient({}, client), read(client, file)[:4], BULK))
+    list(submit_all(client, read(client, file)[:4], BULK))
     assert client.ledger.open_messages() == {"poem": 4}
 
-    list(submit_all(RoutedClient({}, client), read(client, file), BULK))
-    list(submit_all(RoutedClient({}, client), read(client, file), BULK))
+    list(submit_all(client, read(client, file), BULK))
+    list(submit_all(client, read(client, file), BULK))
 
     assert client.ledger.open_messages() == {"poem": 6}
 
@@ -85,7 +84,7 @@ def test_results_come_when_they_are_there_and_not_in_the_order_of_the_lines(
     client: Client, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
     lines = read(client, written(tmp_path, *TASKS[:3]))
-    results = answers(RoutedClient({}, client), lines, BULK, patience=20)
+    results = answers(client, lines, BULK, patience=20)
 
     found = []
     for line in reversed(lines):
@@ -102,7 +101,7 @@ def test_what_has_no_answer_after_the_patience_is_left_open(
     lines = read(client, written(tmp_path, *TASKS[:3]))
     answer(redis_client, lines[1])
 
-    assert [one["line"] for one in answers(RoutedClient({}, client), lines, BULK, patience=0.3)] == [2]
+    assert [one["line"] for one in answers(client, lines, BULK, patience=0.3)] == [2]
     assert client.ledger.open_messages() == {"poem": 3}
 
 
@@ -114,7 +113,7 @@ def test_results_come_while_a_full_queue_still_takes_no_more(
         lines = read(client, written(tmp_path, *TASKS[:4]))
         answer(redis_client, lines[0])
 
-        found = [one["line"] for one in answers(RoutedClient({}, client), lines, BULK, patience=0.5)]
+        found = [one["line"] for one in answers(client, lines, BULK, patience=0.5)]
 
     assert found == [1]
     assert client.ledger.open_messages() == {"poem": 2}
@@ -127,7 +126,7 @@ def test_a_task_that_was_given_up_is_an_error_of_its_line(
     error = {"exc_type": "GiveUp", "exc_module": "memshare_broker.errors", "exc_message": ["It refuses."]}
     tell(redis_client, line.task_id, error, "FAILURE")
 
-    assert list(answers(RoutedClient({}, client), [line], BULK, patience=5)) == [
+    assert list(answers(client, [line], BULK, patience=5)) == [
         {"line": 1, "task_id": line.task_id, "error": "It refuses."}
     ]
 
@@ -154,7 +153,7 @@ def test_wrong_lines_are_named_with_what_is_wrong(client: Client, tmp_path: Path
         {"agent": "poem", "prompt": "\x1b[2J", "colour": "red"},
     )
 
-    lines, faults = read_tasks(RoutedClient({}, client), file, {}, "run")
+    lines, faults = read_tasks(client, file, {}, "run")
 
     assert [line.number for line in lines] == [1]
     assert [fault.removeprefix(f"{file}:").split(":")[0] for fault in faults] == [str(n) for n in range(2, 10)]
@@ -190,7 +189,7 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(
     file.write_bytes(raw)
 
     with pytest.raises(BadInput, match=expected):
-        read_tasks(RoutedClient({}, client), file, {"agent": "poem"}, "run")
+        read_tasks(client, file, {"agent": "poem"}, "run")
 
 
 def test_a_byte_order_mark_and_the_line_ends_of_other_systems_are_taken(client: Client, tmp_path: Path) -> None:
@@ -259,7 +258,7 @@ def test_submitting_with_a_full_queue_waits_for_room(
     with closing(Client(narrow)) as client:
         lines = read(client, written(tmp_path, *TASKS[:3]))
         told: list[TaskLine] = []
-        thread = threading.Thread(target=lambda: told.extend(submit_all(RoutedClient({}, client), lines, BULK)))
+        thread = threading.Thread(target=lambda: told.extend(submit_all(client, lines, BULK)))
         thread.start()
         wait_for(lambda: len(client.ledger.open_messages()) and client.ledger.open_messages()["poem"] == 2, 20, "two")
         redis_client.delete("memshare:open:poem")

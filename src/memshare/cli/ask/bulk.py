@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
-from memshare.client.routed_client import RoutedClient
 from memshare.files.json_lines import read_objects
 from memshare.learn.resumable_run import Hints
 from memshare_broker.errors import BadInput, MemshareError, QueueFull
@@ -36,9 +35,7 @@ class TaskLine:
     body: dict[str, Any]
 
 
-def read_tasks(
-    client: RoutedClient, file: Path, defaults: dict[str, Any], run: str
-) -> tuple[list[TaskLine], list[str]]:
+def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -> tuple[list[TaskLine], list[str]]:
     """The tasks of a file, and what is wrong with its other lines. A line's own fields win over the defaults.
 
     The ids are derived from `run` and from what the lines say, so that inserted lines leave the others' as they are.
@@ -59,9 +56,9 @@ def read_tasks(
     return [TaskLine(number, *line) for number, line in found], faults
 
 
-def submit_all(client: RoutedClient, lines: Sequence[TaskLine], priority: int) -> Iterator[TaskLine]:
+def submit_all(client: Client, lines: Sequence[TaskLine], priority: int) -> Iterator[TaskLine]:
     """Submit the tasks as fast as the queues take them; each is given when it is in its queue."""
-    hints = _hints(client, lines)
+    hints = Hints(client, {line.agent for line in lines})
     for line in lines:
         while not _submit(client, line, priority, hints):
             time.sleep(LOOK_EVERY)
@@ -69,7 +66,7 @@ def submit_all(client: RoutedClient, lines: Sequence[TaskLine], priority: int) -
 
 
 def answers(
-    client: RoutedClient,
+    client: Client,
     lines: Sequence[TaskLine],
     priority: int,
     patience: float,
@@ -80,7 +77,7 @@ def answers(
     Ends early when no result has come for `patience` seconds.
     """
     to_submit, waiting = deque(lines), dict[str, TaskLine]()
-    hints, came = _hints(client, lines), time.monotonic()
+    hints, came = Hints(client, {line.agent for line in lines}), time.monotonic()
     while to_submit or waiting:
         room = True
         for line in list(islice(to_submit, AT_ONCE)):
@@ -97,31 +94,22 @@ def answers(
         if quiet > patience:
             return
         if quiet > QUIET:
-            for one in hints.values():
-                one.look(set(waiting))
+            hints.look(set(waiting))
         if not to_submit or not room:
             time.sleep(max(LOOK_EVERY, (time.monotonic() - begun) / LOOKING))
 
 
-def _hints(client: RoutedClient, lines: Sequence[TaskLine]) -> dict[Client, Hints]:
-    """For each deployment what its lines wait for."""
-    agents: dict[Client, set[str]] = {}
-    for line in lines:
-        agents.setdefault(client.of(line.agent), set()).add(line.agent)
-    return {one: Hints(one, queues) for one, queues in agents.items()}
-
-
-def _submit(client: RoutedClient, line: TaskLine, priority: int, hints: dict[Client, Hints]) -> bool:
+def _submit(client: Client, line: TaskLine, priority: int, hints: Hints) -> bool:
     """Submit one task; False when its queue has no room."""
     try:
         client.submit_task(line.agent, line.body, priority, line.task_id)
     except QueueFull as full:
-        hints[client.of(line.agent)].say(f"The queue {line.agent!r} is full ({full.length:,} open): waiting for room.")
+        hints.say(f"The queue {line.agent!r} is full ({full.length:,} open): waiting for room.")
         return False
     return True
 
 
-def _result(client: RoutedClient, line: TaskLine) -> dict[str, Any]:
+def _result(client: Client, line: TaskLine) -> dict[str, Any]:
     try:
         return {"line": line.number, **client.result(line.task_id).get()}
     except MemshareError as error:

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 
 from memshare.cli.options import Json
-from memshare.client.routed_client import RoutedClient
+from memshare.client.client import Client
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.ids import find_home
+from memshare.terminal.ids import find_task
 
 SAID = {
     "cancelled": "Cancelled {id}.",
@@ -32,9 +32,8 @@ def cancel(
 
     Example: memshare cancel 1c6fa3b2 93abd01e
     """
-    routed = RoutedClient.open()
-    homes = [find_home(routed, one) for one in task_ids]
-    found = {task_id: client.cancel(task_id) for client, task_id in homes}
+    client = Client()
+    found = {one: client.cancel(one) for one in [find_task(client, typed) for typed in task_ids]}
     if as_json:
         print_json(found)
     else:

@@ -14,7 +14,6 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 from memshare.cli.ask.submit_file import submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
-from memshare.client.routed_client import RoutedClient
 from memshare.client.submission import Submission
 from memshare.files.json_lines import decode, read_messages
 from memshare.terminal.console import errors, print_json, print_text
@@ -75,7 +74,7 @@ def submit(
 
     Example: memshare submit --file tasks.jsonl --wait --out results.jsonl
     """
-    routed = RoutedClient.open()
+    client = Client()
     if file is not None:
         if prompt is not None or messages is not None:
             raise BadInput("Give a prompt, --messages or --file: one of them.")
@@ -85,7 +84,7 @@ def submit(
             raise BadInput("--out needs --wait: there are no results yet.")
         defaults = {"agent": agent, "kind": kind, "memories": memories, "submitter": submitter, "documents": document}
         submit_file(
-            routed,
+            client,
             file,
             defaults | {"remember": remember},
             run=run or str((out or file).absolute()),
@@ -101,7 +100,6 @@ def submit(
             raise BadInput(f"{name} goes with --file.")
     if agent is None or (prompt is None) == (messages is None):
         raise BadInput("Give an agent and a prompt or --messages, or --file. `memshare agents` lists the agents.")
-    client = routed.of(agent)
     submitted = client.submit(
         agent,
         decode(sys.stdin.buffer.read(), "standard input") if prompt == "-" else prompt,

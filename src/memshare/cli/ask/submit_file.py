@@ -13,7 +13,7 @@ import typer
 from filelock import lock_descriptor
 
 from memshare.cli.ask.bulk import TaskLine, answers, read_tasks, submit_all
-from memshare.client.routed_client import RoutedClient
+from memshare.client.client import Client
 from memshare.files.json_lines import decode, read_object, refuse
 from memshare.terminal.consent import stopping
 from memshare.terminal.console import errors, in_json, print_json, print_text
@@ -25,7 +25,7 @@ GO_ON = "What is queued goes on by itself. Run the same command again to go on: 
 
 
 def submit_file(
-    client: RoutedClient,
+    client: Client,
     file: Path,
     defaults: dict[str, Any],
     *,
@@ -54,7 +54,7 @@ def submit_file(
             _answer(client, lines, priority, patience, results)
 
 
-def _submit(client: RoutedClient, lines: list[TaskLine], priority: int, as_json: bool) -> None:
+def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool) -> None:
     with bars() as bar:
         task = bar.add_task("Submitted", total=len(lines))
         for line in submit_all(client, lines, priority):
@@ -63,9 +63,7 @@ def _submit(client: RoutedClient, lines: list[TaskLine], priority: int, as_json:
     errors.print(f"{len(lines)} lines submitted.")
 
 
-def _answer(
-    client: RoutedClient, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None
-) -> None:
+def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
     """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
     missing = [line for line in lines if results is None or line.task_id not in results.answered]
     before, failed, came = len(lines) - len(missing), [], 0

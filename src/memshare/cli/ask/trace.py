@@ -11,7 +11,6 @@ from memshare.cli.ask.trace_tree import draw
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey, kept_for
-from memshare.client.routed_client import RoutedClient
 from memshare.client.sent_prompt import SentPrompt, sent_prompt
 from memshare.terminal.console import (
     console,
@@ -25,7 +24,7 @@ from memshare.terminal.console import (
     styled,
     table,
 )
-from memshare.terminal.ids import find_home, short_id, shorten_ids
+from memshare.terminal.ids import find_task, short_id, shorten_ids
 from memshare.terminal.quoted_answer import whose_answer
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.extractions import Extracted, NotedConcepts
@@ -40,7 +39,8 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
 
     Example: memshare result 1c6fa3b2
     """
-    client, task_id = find_home(RoutedClient.open(), task_id)
+    client = Client()
+    task_id = find_task(client, task_id)
     journey = client.journey(task_id)
     if journey.what != "task":
         raise BadInput(f"{task_id!r} is a {journey.what}, which nobody answers: `memshare trace {task_id}` shows it.")
@@ -71,7 +71,8 @@ def trace(
 
     Example: memshare trace 1c6fa3b2 --tree
     """
-    client, task_id = find_home(RoutedClient.open(), task_id)
+    client = Client()
+    task_id = find_task(client, task_id)
     journey = client.journey(task_id)
     if prompt:
         sent = sent_prompt(client, journey)

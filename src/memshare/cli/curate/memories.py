@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import typer
 
 from memshare.cli.curate.change_memories import add, edit
@@ -12,21 +10,19 @@ from memshare.cli.curate.conflicts import conflicts
 from memshare.cli.curate.find_memories import because, list_memories, score_of, search
 from memshare.cli.curate.forgetting import forget
 from memshare.cli.curate.lift import lift_in_words, print_lifts
-from memshare.cli.curate.rephrase import rephrase
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.curate.trash import purge, restore, trash
 from memshare.cli.curate.untidy import untidy
 from memshare.cli.options import Json, MemoryId
 from memshare.client.client import Client
-from memshare.client.routed_client import RoutedClient
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
 from memshare.terminal.ids import find_memory, short_id
 from memshare.terminal.memory_pages import as_json as json_of
 from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
 from memshare_memory.memory import Revision
-from memshare_memory.recall.how_many import Tried, tried_in
-from memshare_memory.recall.lift import Lift, lifts, memory_lift
+from memshare_memory.recall.how_many import tried_in
+from memshare_memory.recall.lift import lifts, memory_lift
 from memshare_memory.stores.store import Where
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
@@ -96,20 +92,18 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    by_pool, lift, shown, unreadable = Counter[str](), dict[str, Lift](), dict[str, list[Tried]](), 0
-    for client in RoutedClient.open().clients:
-        found = client.memories.stats()
-        by_pool.update(found.by_pool)
-        unreadable += found.unreadable
-        say_unreadable(client)
-        with connected(client.settings) as redis_client:
-            lift |= lifts(redis_client, found.by_pool)
-            shown |= tried_in(redis_client, found.by_pool)
-    total = by_pool.total()
+    client = Client()
+    found = client.memories.stats()
+    by_pool, total = found.by_pool, sum(found.by_pool.values())
+    say_unreadable(client)
+    with connected(client.settings) as redis_client:
+        lift, shown = lifts(redis_client, by_pool), tried_in(redis_client, by_pool)
     if as_json:
         of_pools = {pool: one.model_dump() for pool, one in lift.items()}
         numbers = {pool: [one.model_dump() for one in some] for pool, some in shown.items()}
-        print_json({"total": total, "by_pool": by_pool, "unreadable": unreadable, "lift": of_pools, "numbers": numbers})
+        print_json(
+            {"total": total, "by_pool": by_pool, "unreadable": found.unreadable, "lift": of_pools, "numbers": numbers}
+        )
         return
     console.print(table("pool", "memories", rows=[*sorted(by_pool.items()), (styled(("all", "bold")), total)]))
     print_lifts(lift, shown)
@@ -117,7 +111,6 @@ def stats(as_json: Json = False) -> None:
 
 app.command(rich_help_panel=CHANGE)(add)
 app.command(rich_help_panel=CHANGE)(edit)
-app.command(rich_help_panel=CHANGE)(rephrase)
 app.command("import", rich_help_panel=CHANGE)(import_memories)
 app.command(rich_help_panel=CHANGE)(export)
 app.command(rich_help_panel=FORGET)(forget)

@@ -9,7 +9,7 @@ import typer
 
 from memshare.cli.options import Json
 from memshare.client.rest.memory import PORT
-from memshare.doors.backend import Backend, check_all, open_backends
+from memshare.doors.backend import Backend
 from memshare.doors.server import listen, run
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import wait_for_redis
@@ -35,13 +35,12 @@ def serve(
     set_up(load_settings().log_format)
     settings = load_settings()  # again, for what it has to say goes to the log
     with contextlib.ExitStack() as held:
-        backends = open_backends(settings, agent)
-        for one in backends:
-            held.callback(one.close)
+        backend = held.enter_context(contextlib.closing(Backend(settings, agent)))
         listening = held.enter_context(listen(host, port))
-        if len(backends) == 1:
-            wait_for_redis(settings.redis)
-        has_token = check_all(backends)
+        wait_for_redis(settings.redis)
+        backend.check()
+        with backend.reaching():
+            has_token = backend.tokens.any()
         place = f"[{host}]" if ":" in host else host
         url = f"http://{place}:{listening.getsockname()[1]}"
         if as_json or settings.log_format == "json":
@@ -53,7 +52,7 @@ def serve(
                     "There is no token yet, so only this user of this machine is served, and may do everything. "
                     "To serve others: memshare token create NAME --may recall,offer --pools POOL"
                 )
-        run(backends, listening)
+        run(backend, listening)
 
 
 def mcp() -> None:

@@ -237,8 +237,6 @@ class Site:
             stream=f"/pages/stream?{follows}" if caller and request.method == "GET" else "",
             inbox=counted.number,
             fault=counted.away,
-            deployment=self._backend.name,
-            deployments=self._backend.beside,
             note=note,
         )
         return HTMLResponse(html, screen.status, headers={"Cache-Control": "no-store"})

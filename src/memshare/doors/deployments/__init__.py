@@ -1,1 +1,0 @@
-"""Several deployments behind one address."""
