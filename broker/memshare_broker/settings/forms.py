@@ -12,7 +12,6 @@ from pydantic import AfterValidator, SecretStr, ValidationError
 from redis.connection import parse_url
 
 from memshare_broker.errors import BadInput
-from memshare_broker.names import NAME
 from memshare_broker.rate_limits import parse_rate_limits
 from memshare_broker.sentinels import SCHEME, parse_sentinels
 
@@ -72,7 +71,6 @@ RedisUrl = Annotated[str, _readable_by(_read_redis_url)]
 ListenAddress = Annotated[str, _matching(r"(\[[0-9a-fA-F:]+\]|[^:/\s]+):[0-9]{1,5}", "HOST:PORT, such as 0.0.0.0:8077")]
 WebAddress = Annotated[str, _matching(r"https?://[^/?#\s]+(/[^?#\s]*)?", "http://HOST:PORT or https://HOST")]
 Networks = Annotated[str, _readable_by(parse_networks)]
-Pools = Annotated[str, _matching(f"{NAME}( *, *{NAME})*", "names of pools with commas between them")]
 Login = Annotated[SecretStr, _matching(r"[^:,]+:[^,]+", "USER:PASSWORD without commas")]
 Secret = Annotated[
     SecretStr,

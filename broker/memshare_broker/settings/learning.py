@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from memshare_broker.settings.forms import Place, Pools, TorchDevice
+from memshare_broker.settings.forms import Place, TorchDevice
 
 
 class LearningSettings(BaseModel):
@@ -46,19 +46,6 @@ class LearningSettings(BaseModel):
         le=3_600,
         description="Seconds that a memory waits at most for others, to share a call for concepts, labels or "
         "comparisons.",
-    )
-    explore: Pools | None = Field(
-        default=None,
-        description="Pools, with commas between them, of which `memshare up` has agents [answer what they "
-        "lack](concepts.md#answer-ask-explore). Unset: none.",
-    )
-    explore_hours: float = Field(
-        default=24,
-        gt=0,
-        description="Hours from one such exploration to the next; the first begins with `memshare up`.",
-    )
-    explore_calls: int = Field(
-        default=40, ge=1, description="Calls of models that all explorations together may make in a UTC day."
     )
     labels: Literal["json", "logprobs"] = Field(
         default="json",

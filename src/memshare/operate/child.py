@@ -22,12 +22,11 @@ PR_SET_PDEATHSIG = 1
 
 @dataclass
 class Child:
-    """A process that is started again when it dies, or `every` so many seconds if it ends by itself."""
+    """A process that is started again when it dies."""
 
     name: str
     start: Callable[[], subprocess.Popen[bytes]]
     log: Path
-    every: float | None = None
     process: subprocess.Popen[bytes] = field(init=False)
     started: float = field(init=False)
     restarts: int = 0
@@ -37,11 +36,9 @@ class Child:
 
     def revive(self) -> bool:
         """Start it again if it has ended; True where it had died."""
-        if self.process.poll() is None or time.monotonic() - self.started < (self.every or SHORTEST_LIFE):
+        if self.process.poll() is None or time.monotonic() - self.started < SHORTEST_LIFE:
             return False
         self.process, self.started = self.start(), time.monotonic()
-        if self.every is not None:
-            return False
         self.restarts += 1
         return True
 

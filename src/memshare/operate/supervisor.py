@@ -141,8 +141,6 @@ class Supervisor:
         self._wait_for("A worker", self._all_present)
         if self._serve_port:
             self._wait_for("REST", lambda _: _answers(LOOPBACK, self._serve_port))
-        for pool in self.settings.explore.split(",") if self.settings.explore else []:
-            self._explore(pool.strip())
 
     def revive(self) -> Iterator[Child]:
         """Start again what has died; gives each one that was started."""
@@ -163,27 +161,20 @@ class Supervisor:
             child.stop(patience=10)
         redis_server.socket_path(self.settings.data).unlink(missing_ok=True)
 
-    def _explore(self, pool: str) -> None:
-        """Explore a pool now and then, at low priority: agents go on answering on this machine."""
-        words = ("concepts", "explore", "--pool", pool, "--calls", str(self.settings.explore_calls), "--yes")
-        self._run(f"explore-{pool}", "-m", "memshare", *words, every=self.settings.explore_hours * 3_600)
-
     def _run(
         self,
         name: str,
         *arguments: str,
         environment: dict[str, str] | None = None,
         folder: Path | None = None,
-        every: float | None = None,
     ) -> None:
-        """Run Python in a child, in another `folder` where one is named; `every` so many seconds at low priority."""
+        """Run Python in a child, in another `folder` where one is named."""
         log = self._logs / f"{name}.log"
-        nice = ["nice"] if every else []
 
         def start() -> subprocess.Popen[bytes]:
             with log.open("ab") as file:
                 return subprocess.Popen(
-                    [*nice, *python(*arguments)],
+                    python(*arguments),
                     env=environment or self._environment,
                     cwd=folder,
                     stdin=subprocess.DEVNULL,
@@ -193,7 +184,7 @@ class Supervisor:
                     preexec_fn=ends_with_parent(signal.SIGKILL),
                 )
 
-        self.children.append(Child(name, start, log, every))
+        self.children.append(Child(name, start, log))
 
     def _run_worker(self, name: str, *queues: str, tasks: int | None = None) -> None:
         """With MEMSHARE_METRICS_PORT the first worker serves its metrics there, and each other one at the next port."""

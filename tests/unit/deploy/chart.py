@@ -40,7 +40,6 @@ ALL_ON = {
     "image": {"repository": "registry.example.org/memshare", "tag": "1.2.3", "pullSecrets": ["registry"]},
     "encoders": {"claim": "encoders"},
     "documents": {"claim": "documents"},
-    "explore": {"pools": ["poem", "free_verse"], "schedule": "0 4 * * 1-5", "calls": 12},
     "memoryService": {"secret": {"name": "memshare", "key": "memory-token"}},
     "signing": {"secret": {"name": "memshare", "key": "signing-secret"}},
     "settings": {"MODEL": "openai:gpt-5.6-luna", "TRIES": 4},

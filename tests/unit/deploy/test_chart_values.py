@@ -18,7 +18,7 @@ WRONG = {
     "an agent called as a stage": ({"agents": {"scorer": {}}}, "scorer"),
     **{
         f"an agent called as the chart's {part}": ({"agents": {part: {}}}, part)
-        for part in ("redis", "qdrant", "serve", "explore", "flower", "metrics")
+        for part in ("redis", "qdrant", "serve", "flower", "metrics")
     },
     "no task at a time": ({"worker": {"concurrency": 0}}, "/worker/concurrency"),
     "text for a number": ({"grace": "long"}, "/grace"),
@@ -42,8 +42,6 @@ WRONG = {
     "a setting that the chart makes": ({"settings": {"REDIS_URL": "redis://x"}}, "REDIS_URL"),
     "a token in the settings": ({"settings": {"MEMORY_TOKEN": "x"}}, "MEMORY_TOKEN"),
     "a file that is no agent": ({"agentFiles": {"haiku.yaml": "x"}}, "haiku.yaml"),
-    "a schedule that is none": ({"explore": {"schedule": "daily"}}, "/explore/schedule"),
-    "an exploration of `memshare up`": ({"settings": {"EXPLORE": "poem"}}, "EXPLORE"),
     "a quantity without a unit that is known": ({"redis": {"storage": "8 GB"}}, "/redis/storage"),
 }
 

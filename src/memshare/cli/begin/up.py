@@ -135,9 +135,6 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         console.print(f"Flower  {supervisor.flower_url}  as {user}, with the password {password}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
-    if settings.explore:
-        every = f"{settings.explore}, every {settings.explore_hours:g} hours"
-        console.print(f"Explore {every}. See {settings.data / 'logs'}")
     at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
     submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
     if model == OFFLINE:

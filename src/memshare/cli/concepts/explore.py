@@ -75,7 +75,6 @@ def explore(
     """Have an agent answer what a pool lacks: questions from its gaps, within limits for a day.
 
     Answers are graded, and good ones become memories. No gap is asked about twice.
-    With MEMSHARE_EXPLORE `memshare up` does this by itself.
 
     Example: memshare concepts explore --pool physics --count 5 --calls 40
     """
