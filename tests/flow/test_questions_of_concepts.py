@@ -29,7 +29,6 @@ from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
-from tests.support.reviews import forgetful
 
 POOL = "plan"
 CARDS = flashcard_memories(POOL, 150)
@@ -161,24 +160,6 @@ def test_three_due_memories_of_a_cluster_are_asked_by_one_question_and_all_are_c
     assert "How do these three belong together?" in done.stdout
     assert "Done for now: 3 reviewed." in done.stdout
     assert {one: len(card.reviews) for one, card in person.cards(POOL).items()} == dict.fromkeys(three, 3)
-
-
-def test_how_fast_somebody_forgets_is_fitted_from_400_reviews_on(deployment: Deployment) -> None:
-    person = shelf(deployment, "Zoe")
-    words = ("review", "--fit", "--person", "Zoe")
-    refused = memshare(deployment, *words, code=2)
-    assert "Reviews so far: 0; from 400 on" in refused.stderr
-    for card, reviews in zip(CARDS, forgetful(100), strict=False):
-        for one in reviews:
-            person.review(POOL, [card.id], one.grade, one.at)
-
-    fitted = json.loads(memshare(deployment, *words, "--json").stdout)
-
-    assert (fitted["reviews"], fitted["used"]) == (800, True)
-    assert fitted["fitted_loss"] < fitted["usual_loss"]
-    assert ReviewLearner.of(
-        deployment.client.memories, person, POOL, deployment.settings.data
-    ).scheduler.parameters == tuple(fitted["parameters"])
 
 
 def test_who_has_used_up_their_cap_grades_themselves_and_gets_no_answer(deployment: Deployment) -> None:

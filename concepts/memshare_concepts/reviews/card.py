@@ -68,29 +68,26 @@ class CardState:
     """Whether it is past its first steps of minutes, and comes back after days."""
 
 
-def scheduler_of(parameters: Sequence[float] | None) -> Scheduler:
-    """The scheduler of a person: with parameters of their own, or with the usual ones."""
-    if parameters is None:
-        return Scheduler(desired_retention=RETENTION, enable_fuzzing=False)
-    return Scheduler(parameters, desired_retention=RETENTION, enable_fuzzing=False)
+SCHEDULER = Scheduler(desired_retention=RETENTION, enable_fuzzing=False)
+"""When a card comes back, by the usual parameters of FSRS."""
 
 
-def standing_of(scheduler: Scheduler, card: FsrsCard, now: float) -> CardState:
+def standing_of(card: FsrsCard, now: float) -> CardState:
     """How well a memory is known."""
     return CardState(
         due=card.due.timestamp(),
-        probability=scheduler.get_card_retrievability(card, _moment(now)),
+        probability=SCHEDULER.get_card_retrievability(card, _moment(now)),
         stability=card.stability or 0.0,
         difficulty=card.difficulty or 0.0,
         learnt=card.state == State.Review,
     )
 
 
-def replayed(scheduler: Scheduler, reviews: Sequence[Review]) -> FsrsCard:
+def replayed(reviews: Sequence[Review]) -> FsrsCard:
     """The card of FSRS after some reviews, one at least."""
     card = FsrsCard(card_id=0, due=_moment(reviews[0].at))
     for review in reviews:
-        card, _ = scheduler.review_card(card, Rating(GRADES.index(review.grade) + 1), _moment(review.at))
+        card, _ = SCHEDULER.review_card(card, Rating(GRADES.index(review.grade) + 1), _moment(review.at))
     return card
 
 

@@ -8,28 +8,8 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.wire.forms import Moment
-from memshare_broker.wire.messages import Message
 from memshare_concepts.reviews.card import Card, Grade, Review, Ungraded
-from memshare_memory.forget.reviews import CARDS, PARAMETERS, PEOPLE, UNGRADED
-
-
-class Fitted(Message):
-    """How fast a person forgets, as it was fitted to their reviews, and whether that is better than the usual."""
-
-    reviews: int
-    """How many there were."""
-    usual_loss: float
-    """Mean log loss of the usual parameters on the last fifth of the reviews, which the fit had not seen."""
-    fitted_loss: float
-    """The same of the fitted ones."""
-    parameters: tuple[float, ...]
-    at: Moment
-
-    @property
-    def better(self) -> bool:
-        """Whether the fitted parameters are used."""
-        return self.fitted_loss < self.usual_loss
+from memshare_memory.forget.reviews import CARDS, PEOPLE, UNGRADED
 
 
 class CardStore:
@@ -80,12 +60,3 @@ class CardStore:
 
         self.client.transaction(written, self._key)
         return dict(zip(memories, changed, strict=True))
-
-    def fitted(self) -> Fitted | None:
-        """What was fitted to the person's reviews, if anything was."""
-        text = self.client.hget(PARAMETERS, self._person)
-        return Fitted.model_validate_json(text) if text else None
-
-    def keep_fitted(self, fitted: Fitted) -> None:
-        """Keep what was fitted in place of what was before."""
-        self.client.hset(PARAMETERS, self._person, fitted.model_dump_json())

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from uuid import UUID
 
 from fsrs import Card as FsrsCard
-from fsrs import Scheduler
 
 from memshare_concepts.clusters.cluster_cache import clusters_of
 from memshare_concepts.clusters.clustering import SIZE
@@ -21,7 +19,6 @@ from memshare_concepts.reviews.card import (
     Grade,
     Ungraded,
     replayed,
-    scheduler_of,
     standing_of,
 )
 from memshare_concepts.reviews.card_store import CardStore
@@ -59,12 +56,6 @@ class ReviewLearner:
         of = {one: clusters.of(one).number for one in concepts.ids} if clusters else {}
         return cls(shelf, pool, memories, concepts.graph, of)
 
-    @cached_property
-    def scheduler(self) -> Scheduler:
-        """That of the person: with parameters of their own where these are better than the usual ones."""
-        fitted = self.shelf.fitted()
-        return scheduler_of(fitted.parameters if fitted and fitted.better else None)
-
     @property
     def cards(self) -> dict[UUID, Card]:
         """The cards of memories that are there."""
@@ -79,8 +70,8 @@ class ReviewLearner:
         """How well each memory is known that was reviewed."""
         for one, card in self.cards.items():
             if card.reviews and one not in self._replayed:
-                self._replayed[one] = replayed(self.scheduler, card.reviews)
-        return {one: standing_of(self.scheduler, card, now) for one, card in self._replayed.items()}
+                self._replayed[one] = replayed(card.reviews)
+        return {one: standing_of(card, now) for one, card in self._replayed.items()}
 
     def suggested(self, now: float) -> list[UUID]:
         """Memories that were never reviewed, those next to what is well known first."""

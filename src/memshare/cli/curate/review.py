@@ -21,8 +21,7 @@ from memshare.terminal.ids import short_id
 from memshare.terminal.memory_pages import the_pool
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_concepts.reviews.card_store import CardStore, Fitted
-from memshare_concepts.reviews.fitting import FEWEST, fit_apart
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_concepts.reviews.plan import ReviewPlan
 from memshare_llm.chat import Chat
@@ -38,9 +37,6 @@ def review(
     due: Annotated[
         bool, typer.Option("--due", help="List what is due and what would be new, and ask nothing.")
     ] = False,
-    fit: Annotated[
-        bool, typer.Option("--fit", help=f"Estimate from your reviews how fast you forget, from {FEWEST} of them on.")
-    ] = False,
     as_json: Json = False,
 ) -> None:
     """Learn from a pool yourself: you answer, and each memory comes back when you are about to forget it.
@@ -52,16 +48,13 @@ def review(
 
     Example: memshare review --due --json
     """
-    if as_json and not (due or fit):
-        raise BadInput("--json goes with --due or --fit: a review is a conversation.")
+    if as_json and not due:
+        raise BadInput("--json goes with --due: a review is a conversation.")
     with Client() as client, connected(client.settings) as redis_client:
         name = login_name() if person is None else person
         if not name.strip() or not name.isprintable() or len(name) > 200:
             raise BadInput(f"A person has a printable name of up to 200 characters, not {name[:60]!r}.")
         card_store = CardStore(redis_client, name)
-        if fit:
-            _fit(card_store, as_json)
-            return
         learner = ReviewLearner.of(client.memories, card_store, the_pool(client, pool), client.settings.data)
         if not learner.memories:
             raise BadInput(f"Pool {learner.pool!r} has no memory with a question: `memshare memories list` shows it.")
@@ -93,29 +86,6 @@ def _talk(learner: ReviewLearner, session: Session) -> None:
     after = min((one.due for one in standings.values()), default=None)
     again = f" The next one comes back at {moment(max(after, time.time()))}." if after is not None else ""
     console.print(f"Done for now: {session.reviewed} reviewed.{again}")
-    reviews, fitted = sum(len(card.reviews) for card in learner.cards.values()), learner.shelf.fitted()
-    if reviews >= FEWEST + (fitted.reviews if fitted else 0):
-        console.print("`memshare review --fit` fits how fast you forget to your reviews.")
-
-
-def _fit(card_store: CardStore, as_json: bool) -> None:
-    histories = [card.reviews for card in card_store.cards().values() if card.reviews]
-    count = sum(map(len, histories))
-    if count < FEWEST:
-        raise BadInput(f"Reviews so far: {count}; from {FEWEST} on it is worth fitting. The usual parameters are used.")
-    with errors.status(f"Fitting to {count} reviews …"):
-        fitted = fit_apart(histories)
-    card_store.keep_fitted(fitted)
-    if as_json:
-        print_json(fitted.model_dump(mode="json") | {"used": fitted.better})
-    else:
-        console.print(_said(fitted))
-
-
-def _said(fitted: Fitted) -> str:
-    losses = f"log loss {fitted.fitted_loss:.4f}, and {fitted.usual_loss:.4f} with the usual parameters"
-    verdict = "They are used from now on." if fitted.better else "The usual ones stay in use."
-    return f"Fitted to {fitted.reviews} reviews. On the last fifth, which the fit had not seen: {losses}. {verdict}"
 
 
 def _show_due(learner: ReviewLearner, plan: ReviewPlan, now: float, as_json: bool) -> None:

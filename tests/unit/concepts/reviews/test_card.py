@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from memshare_concepts.reviews.card import GRADES, Review, replayed, scheduler_of, standing_of
+from memshare_concepts.reviews.card import GRADES, Review, replayed, standing_of
 from tests.support.golden_concepts import golden
 
 STEPS = golden()["fsrs_6.3.2"]
@@ -21,17 +21,9 @@ REVIEWS = [Review(grade=GRADES[step["rating"] - 1], at=seconds(step["at"])) for 
 
 @pytest.mark.parametrize("number", range(len(STEPS)))
 def test_each_review_gives_the_published_due_time_stability_and_difficulty(number: int) -> None:
-    usual = scheduler_of(None)
-    standing = standing_of(usual, replayed(usual, REVIEWS[: number + 1]), seconds(STEPS[number]["due"]))
+    standing = standing_of(replayed(REVIEWS[: number + 1]), seconds(STEPS[number]["due"]))
 
     assert standing.due == seconds(STEPS[number]["due"])
     assert standing.stability == pytest.approx(STEPS[number]["stability"], abs=1e-8)
     assert standing.difficulty == pytest.approx(STEPS[number]["difficulty"], abs=1e-8)
     assert standing.probability == pytest.approx(STEPS[number]["retrievability_at_due"], abs=1e-9)
-
-
-def test_parameters_of_ones_own_move_the_day_on_which_a_card_comes_back() -> None:
-    usual = scheduler_of(None)
-    forgets_fast = scheduler_of([one / 2 if place < 4 else one for place, one in enumerate(usual.parameters)])
-
-    assert replayed(forgets_fast, REVIEWS[:3]).due < replayed(usual, REVIEWS[:3]).due

@@ -7,7 +7,7 @@ from uuid import UUID, uuid4
 import redis
 
 from memshare_concepts.reviews.card import Review, Ungraded
-from memshare_concepts.reviews.card_store import CardStore, Fitted
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_memory.forget.reviews import drop_cards, forget_person
 
 ONE, OTHER, THIRD = uuid4(), uuid4(), uuid4()
@@ -50,14 +50,11 @@ def test_cards_go_with_their_memories_and_with_their_person(redis_client: redis.
         CardStore(redis_client, name).review("plan", [ONE, OTHER], "good", 1.0)
         CardStore(redis_client, name).note_answer(typed(OTHER, ONE))
         CardStore(redis_client, name).note_answer(typed(THIRD))
-    fitted = Fitted(reviews=400, usual_loss=0.3, fitted_loss=0.2, parameters=(1.0,), at=1.0)
-    CardStore(redis_client, "Ada").keep_fitted(fitted)
 
     drop_cards(redis_client, [ONE])
     forget_person(redis_client, "Ada")
 
     assert CardStore(redis_client, "Ada").cards() == {}
     assert CardStore(redis_client, "Ada").ungraded("plan") == []
-    assert CardStore(redis_client, "Ada").fitted() is None
     assert CardStore(redis_client, "Bob").ungraded("plan") == [typed(THIRD)]
     assert set(CardStore(redis_client, "Bob").cards()) == {OTHER}

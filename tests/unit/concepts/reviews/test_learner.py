@@ -8,8 +8,7 @@ from pathlib import Path
 import redis
 
 from memshare_concepts.reviews.card import Ungraded
-from memshare_concepts.reviews.card_store import CardStore, Fitted
-from memshare_concepts.reviews.fitting import DAY
+from memshare_concepts.reviews.card_store import CardStore
 from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
@@ -50,29 +49,12 @@ def test_new_memories_of_a_day_are_no_more_than_wanted_and_two_of_a_cluster_are_
     learner.review([PLAIN.id], "easy", NOW)
 
     today = learner.plan(NOW + 60, suggested, most_new=2, together=False)
-    tomorrow = learner.plan(NOW + DAY, suggested, most_new=3, together=False)
+    tomorrow = learner.plan(NOW + 86_400, suggested, most_new=3, together=False)
 
     assert len(today.new) == 1
     assert PLAIN.id not in tomorrow.new
     for one, other in combinations([*tomorrow.due, *tomorrow.new], 2):
         assert learner.clusters.get(one, -1) != learner.clusters.get(other, -2)
-
-
-def test_parameters_of_ones_own_are_used_only_where_they_were_better(
-    memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
-) -> None:
-    memory.restore([SAIL])
-    usual = ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters
-    own = tuple(one * 1.01 for one in usual)
-
-    found = []
-    for loss in (0.4, 0.2):
-        CardStore(redis_client, "Ada").keep_fitted(
-            Fitted(reviews=400, usual_loss=0.3, fitted_loss=loss, parameters=own, at=NOW)
-        )
-        found.append(ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path).scheduler.parameters)
-
-    assert found == [usual, own]
 
 
 def test_what_was_learnt_of_a_memory_goes_with_it_and_all_of_a_person_with_the_person(
