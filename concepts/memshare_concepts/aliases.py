@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -60,17 +59,3 @@ class Aliases:
         while found in self._merges:
             found = names.key(self._merges[found].into)
         return found
-
-
-def needed(merges: Iterable[Merge], known: Iterable[str]) -> list[Merge]:
-    """Those of some merges that say what these names mean, directly or by others, in their order."""
-    merges = list(merges)
-    into: defaultdict[str, list[str]] = defaultdict(list)
-    for merge in merges:
-        into[names.key(merge.of)].append(names.key(merge.into))
-    fresh, seen = {names.key(name) for name in known}, set[str]()
-    while fresh:
-        one = fresh.pop()
-        seen.add(one)
-        fresh |= {other for other in into.get(one, ()) if other not in seen}
-    return [merge for merge in merges if names.key(merge.of) in seen]

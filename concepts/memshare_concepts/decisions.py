@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import NamedTuple
 
 import redis
 
@@ -20,17 +19,6 @@ class Dismissed(Message):
     names: tuple[str, ...]
     at: datetime
     by: str
-
-
-class Adopted(NamedTuple):
-    """What became of merges that somebody else had made."""
-
-    made: tuple[Merge, ...]
-    there: tuple[Merge, ...]
-    """Those whose names were one concept already."""
-    refused: tuple[Merge, ...]
-    """Those that contradict what was decided here: the first name was merged into another concept, or the two are kept
-    apart."""
 
 
 class Decisions:
@@ -54,32 +42,6 @@ class Decisions:
 
         self._client.transaction(change, self._merges)
         self.bring_back(similar_id(merge.of, merge.into))
-
-    def adopt(self, merges: Iterable[Merge]) -> Adopted:
-        """Put merges in force that somebody else made, but for those that contradict what was decided here."""
-        wanted = list(merges)
-        made: list[Merge] = []
-        there: list[Merge] = []
-        refused: list[Merge] = []
-
-        def change(pipe: redis.client.Pipeline) -> None:
-            for some in (made, there, refused):
-                some.clear()  # it may run again
-            aliases, apart = _aliases(pipe.lrange(self._merges, 0, -1)), set(map(str, pipe.hkeys(self._dismissed)))
-            for merge in wanted:
-                if aliases.key(merge.of) == aliases.key(merge.into):
-                    there.append(merge)
-                elif aliases.is_merged(merge.of) or similar_id(merge.of, merge.into) in apart:
-                    refused.append(merge)
-                else:
-                    aliases.add(merge)
-                    made.append(merge)
-            pipe.multi()
-            if made:
-                pipe.rpush(self._merges, *(merge.model_dump_json() for merge in made))
-
-        self._client.transaction(change, self._merges, self._dismissed)
-        return Adopted(tuple(made), tuple(there), tuple(refused))
 
     def split(self, of: str) -> Merge:
         """Take a merge back and return it. Raises ValueError for a concept that was not merged."""

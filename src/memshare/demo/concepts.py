@@ -15,7 +15,6 @@ from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.client.paid_chat import paid_chat
 from memshare.demo.play import Progress
-from memshare.files.exports import note_export
 from memshare.files.new_file import new_file
 from memshare_concepts.asking.proposing import Proposer
 from memshare_concepts.asking.round import WantedQuestions
@@ -71,7 +70,6 @@ def explore_flashcards(
     progress("Map", 2, _STEPS)
     with new_file(map_file) as file:
         _draw(client, concepts, by_size, file)
-    note_export(redis_client, map_file)  # so that what is purged can be taken out of it
     progress("Gaps", 3, _STEPS)
     gap = find_gaps(
         concepts.graph, clusters, concepts.ids, concepts.vectors, lambda names: encode(client.memories, names)

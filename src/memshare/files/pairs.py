@@ -11,7 +11,6 @@ from pydantic import ValidationError
 
 from memshare.files.conversations import NoExample, as_pair
 from memshare.files.json_lines import read_lines, read_object, refuse
-from memshare.files.merge_lines import MergeLine
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.checking import readable, refuse_too_long
@@ -23,11 +22,10 @@ Pools = Mapping[str, str]
 
 
 class PairsFile(NamedTuple):
-    """What a file has: exported memories, new pairs, merges of concepts, and numbers of lines that are no examples."""
+    """What a file has: exported memories, new pairs, and numbers of lines that are no examples."""
 
     whole: list[Memory]
     pairs: list[NewMemory]
-    merges: list[MergeLine]
     left_out: list[int]
 
     @property
@@ -39,7 +37,7 @@ class PairsFile(NamedTuple):
 def read_pairs(
     file: Path, pool: str | None, pool_of_agent: Pools, submitter: str = "anonymous", limit: int = PROMPT_LIMIT
 ) -> PairsFile:
-    """The memories, pairs and merges of a file; raises `BadInput` that names the wrong lines."""
+    """The memories and pairs of a file; raises `BadInput` that names the wrong lines."""
     found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit)
     refuse([f"{file}:{number}: {fault}" for number, fault in faults], "Nothing was imported.")
     return found
@@ -52,15 +50,10 @@ def pairs_of(
 
     A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none.
     """
-    found, faults = PairsFile([], [], [], []), []
+    found, faults = PairsFile([], [], []), []
     for number, line in lines:
-        what = "the memory"
         try:
             value = as_pair(read_object(line))
-            if "merge" in value:
-                what = "the merge"
-                found.merges.append(MergeLine.model_validate(value))
-                continue
             if "id" in value:
                 memory = Memory.model_validate(value)
                 refuse_too_long(limit, prompt=memory.prompt, answer=memory.answer)
@@ -78,7 +71,7 @@ def pairs_of(
         except NoExample:
             found.left_out.append(number)
         except ValidationError as error:
-            faults.append((number, readable(error, what)))
+            faults.append((number, readable(error, "the memory")))
         except BadInput as error:
             faults.append((number, str(error)))
     return found, faults
@@ -114,4 +107,4 @@ def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_L
     parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
     longest = min(LONGEST_STATEMENT, limit)
     said = [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]
-    return PairsFile([], [NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True) for one in said], [], [])
+    return PairsFile([], [NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True) for one in said], [])

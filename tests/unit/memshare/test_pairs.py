@@ -189,32 +189,6 @@ def test_messages_that_are_no_pair_are_refused_with_the_reason(tmp_path: Path, l
         read_pairs(write(tmp_path, line | {"pool": "poem"}), None, POOLS)
 
 
-def test_merges_of_concepts_are_read_beside_memories(tmp_path: Path) -> None:
-    line = {"pool": "poem", "merge": "Neural Net", "into": "Neural Network"}
-
-    found = read_pairs(write(tmp_path, line, pair(pool="poem")), None, POOLS)
-
-    assert [one.model_dump() for one in found.merges] == [line]
-    assert len(found.pairs) == 1
-
-
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ({"pool": "poem", "merge": "A"}, "the merge: 'into' is missing"),
-        ({"merge": "A", "into": "B"}, "the merge: 'pool' is missing"),
-        ({"pool": "poem", "merge": " ", "into": "B"}, "the merge: merge: expected a name, found an empty text"),
-        ({"pool": "poem", "merge": "A", "into": "x" * 201}, "the merge: into: expected a name of up to 200 characters"),
-        ({"pool": "poem", "merge": "A\x1b[2J", "into": "B"}, "the merge: merge: expected a name of printable"),
-        ({"pool": "poem", "merge": "A", "into": ["B"]}, "the merge: into: Input should be a valid string"),
-        ({"pool": "poem", "merge": "A", "into": "B", "by": "eve"}, "the merge: by: Extra inputs are not permitted"),
-    ],
-)
-def test_a_merge_that_is_none_is_a_wrong_line(tmp_path: Path, line: dict[str, Any], why: str) -> None:
-    with pytest.raises(BadInput, match=f"pairs.jsonl:1: {why}"):
-        read_pairs(write(tmp_path, line), None, POOLS)
-
-
 @pytest.mark.parametrize(
     "line",
     [

@@ -13,7 +13,6 @@ import typer
 
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import Json, Pool
-from memshare.files.exports import note_export
 from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.memory_pages import counted
@@ -49,7 +48,6 @@ def draw_map(
             colours = Colours({one.memory.id: one.credibility.p for one in judged}, remembered, person)
             with new_file(out) as file:
                 file.writelines(map_page(found.concepts, by_size, size, colours, datetime.now(UTC)))
-        note_export(found.redis, out)  # so that what is purged can be taken out of it
     count, groups = len(found.concepts.memories), len(by_size[size].levels()[-1])
     if as_json:
         print_json({"file": str(out), "memories": count, "clusters": groups, "sizes": list(by_size)})

@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from memshare.cli.condition_options import ScoreFrom
-from memshare.cli.options import Json, OnlyPool, Submitter, Yes, login_name
+from memshare.cli.options import Json, OnlyPool, Submitter, Yes
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
 from memshare.files.bring_in import bring_in, unknown_pools
-from memshare.files.exports import note_export
-from memshare.files.merge_lines import Names, add_names, adopt, merge_lines, names_of
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, is_document, read_pairs, read_statements
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
@@ -69,7 +67,6 @@ def export(
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count, written = 0, 0
-    names: Names = {}
     lines_of = _form(client, form, pool)
     is_worth_it = _worth(client, worth_from)
     with progress_bar("Exporting", total) as bar, new_file(file) as out:
@@ -79,25 +76,16 @@ def export(
             count += len(lines)
             written += bool(lines)
             bar(advance=1)
-            if lines:
-                add_names(names, memory)
-        with connected(client.settings) as redis_client:
-            merges = merge_lines(redis_client, names) if form is None else []
-            out.writelines(one.model_dump_json() + "\n" for one in merges)
-            note_export(redis_client, file)  # so that a purge can list it
     if as_json:
-        more = {"merges": len(merges)} if form is None else {"left_out": total - written}
+        more = {} if form is None else {"left_out": total - written}
         print_json({"exported": count, "file": file} | more)
     elif form is None:
-        also = f", with {counted(len(merges), 'merge', 'merges')} of concepts" if merges else ""
-        console.print(f"Exported {counted(count)} to {file}{also}.")
+        console.print(f"Exported {counted(count)} to {file}.")
     else:
         console.print(
             f"Exported {count:,} lines to {file}; {counted(total - written)} left out: {_WHY_LEFT_OUT[form]}."
         )
 
-
-MOST_REFUSED = 5  # merges that are named
 
 _WHY_LEFT_OUT = {
     "messages": "statements, and what was not chosen",
@@ -155,7 +143,6 @@ def import_memories(
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
     Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
-    Merged concepts are merged here, too, but for what was decided otherwise.
 
     Example: memshare memories import pool.jsonl
 
@@ -179,17 +166,13 @@ def import_memories(
         return
     ids, new, left_out = found.ids, len(new_ids(client, found.ids)), len(found.left_out)
     _bring_in(client, found)
-    with connected(client.settings) as redis_client:
-        adopted = adopt(redis_client, found.merges, names_of(found.whole), login_name()) if found.merges else None
     if as_json:
-        more = ({} if adopted is None else {"merges": adopted}) | ({"left_out": left_out} if left_out else {})
+        more = {"left_out": left_out} if left_out else {}
         print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
         return
     console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
     if left_out:
         console.print(f"{counted(left_out, 'line', 'lines')} left out: an answer with the weight 0 is no example.")
-    if adopted is not None:
-        _print_adopted(adopted)
 
 
 def _bring_in(client: Client, found: PairsFile) -> None:
@@ -204,20 +187,3 @@ def _bring_in(client: Client, found: PairsFile) -> None:
             " once."
         )
         raise typer.Exit(130) from stop
-
-
-def _print_adopted(adopted: dict[str, Any]) -> None:
-    """What became of the merges of a file."""
-    made, there, refused = adopted["made"], adopted["there"], adopted["refused"]
-    new = counted(made, "merge", "merges")
-    console.print(f"Concepts: {new} made, which `memshare concepts split` takes back; {there:,} there before.")
-    for one in refused[:MOST_REFUSED]:
-        console.print(
-            f"Not merged in pool {one['pool']}: {one['merge']} into {one['into']}, as people decided otherwise here.",
-            style="yellow",
-        )
-    if len(refused) > MOST_REFUSED:
-        console.print(f"{len(refused) - MOST_REFUSED:,} more were not merged; --json has all.", style="yellow")
-    if adopted["without_memory"]:
-        left_out = counted(adopted["without_memory"], "merge", "merges")
-        console.print(f"{left_out} left out: no memory of the file has the name.", style="yellow")

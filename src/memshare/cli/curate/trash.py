@@ -22,8 +22,6 @@ from memshare.cli.curate.unlearning import retrievers_without
 from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
 from memshare.extras import require
-from memshare.files.exports import exported_files
-from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, moment, print_json, table
 from memshare.terminal.ids import find_in_trash, short_id
 from memshare.terminal.memory_pages import counted, prompt_and_answer, text_columns
@@ -93,8 +91,8 @@ def purge(
 ) -> None:
     """Remove memories for good, at once, wherever they are stored: nothing brings them back.
 
-    From the pool and the trash, from traces, results, dead letters and lessons. Files that you exported stay as they
-    are: it lists them. With --submitter, what is known of all their tasks and their usage goes, too.
+    From the pool and the trash, from traces, results, dead letters and lessons. Backups and exported
+    files stay as they are. With --submitter, what is known of all their tasks and their usage goes, too.
 
     Example: memshare memories purge --submitter mallory
     """
@@ -111,25 +109,23 @@ def purge(
     require_consent_to(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
     purged = client.memories.purge(which)
     taught = retrievers_without(client, purged.memories, True, ask=False, submitter=which.submitter)
-    with connected(client.settings) as redis_client:
-        exports = exported_files(redis_client)
     with errors.status("Rewriting the files of pool and Redis, which have it until then …"):
         rewritten = client.memories.rewrite()  # last: what was learnt stood in them, too
     if as_json:
-        done = {"retrievers": taught, "exports": exports, "rewritten": rewritten.model_dump(mode="json")}
+        done = {"retrievers": taught, "rewritten": rewritten.model_dump(mode="json")}
         print_json(purged.model_dump(mode="json") | done)
         return
     console.print(
         f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
         f" and {sum(one['lessons'] for one in taught):,} lessons."
     )
-    for line in _left(purged.open_messages, exports, rewritten):
+    for line in _left(purged.open_messages, rewritten):
         errors.print(line, style="yellow")
 
 
-def _left(open_messages: int, exports: list[str], rewritten: FilesRewritten) -> list[str]:
+def _left(open_messages: int, rewritten: FilesRewritten) -> list[str]:
     """What a person still has to do."""
-    lines = [f"Exported before to {place}, which may have it: remove it there." for place in exports]
+    lines = list[str]()
     if open_messages:
         lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")
     if not rewritten.redis:
@@ -137,5 +133,5 @@ def _left(open_messages: int, exports: list[str], rewritten: FilesRewritten) -> 
     if not rewritten.pool:
         lines.append("The Qdrant server rewrites its files in its own time: docs/knowledge.md says how to hurry it.")
     lines += [f"{place} is a copy from before, and may have it: remove it." for place in rewritten.copies]
-    lines.append("Backups and copies that people made are not touched.")
+    lines.append("Backups, maps, exported files and other copies that people made are not touched.")
     return lines

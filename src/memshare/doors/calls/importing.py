@@ -13,7 +13,6 @@ from memshare.doors.forms import ImportForm
 from memshare.doors.serving import serves
 from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.json_lines import numbered, refuse
-from memshare.files.merge_lines import adopt, names_of
 from memshare.files.pairs import PairsFile, pairs_of
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
@@ -32,18 +31,14 @@ def import_memories(backend: BackendNow, caller: CallerNow, form: ImportForm) ->
     if not form.new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     new = new_ids(backend.client, found.ids)
-    merges = len(found.merges)
     if not form.dry_run:
         refuse([f"line {one.line}: {one.why}" if one.line else one.why for one in refused], "Nothing was imported.")
         for _ in bring_in(backend.client, found):
             pass
-        with backend.reaching():
-            merges = adopt(backend.redis, found.merges, names_of(found.whole), caller.name)["made"]
         audit(caller, "import", memories=len(found.ids), new=len(new))
     return ImportReply(
         new=len(new),
         there=len(set(found.ids) - new),
-        merges=merges,
         left_out=len(found.left_out),
         examples=tuple(_new(found, new)),
         refused=tuple(refused),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -174,17 +173,3 @@ def test_training_data_are_chosen_by_status_score_and_worth(
     assert answers("--score-from", "93") == {"Bright.", "Loud."}
     assert answers("--worth-from", "-0.1") == {"Red.", "Bright."}
     assert terminal.json("memories", "export", str(file), "--score-from", "93")["exported"] == 2
-
-
-def test_a_purge_names_the_training_data_that_may_have_it(
-    terminal: Terminal, tmp_path: Path, memory: MemoryClient
-) -> None:
-    lamp = str(remembered("A lamp", answer="Red.")[0].id)
-    file = tmp_path / "train.jsonl"
-    exported(terminal, file, "messages")
-    terminal.run("memories", "forget", lamp, "--yes")
-
-    purged = terminal.json("memories", "purge", lamp, "--yes")
-
-    assert purged["exports"] == [f"{socket.gethostname()}:{file}"]
-    assert memory.stats().total == 3

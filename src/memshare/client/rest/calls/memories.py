@@ -117,7 +117,6 @@ class ImportReply(Message):
 
     new: int
     there: int = Field(description="which the pool has already")
-    merges: int = Field(description="concepts of exported memories that count as one, and did not before")
     left_out: int = Field(description="lines that bring nothing, as their answer has the weight 0")
     examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
     refused: tuple[RefusedLine, ...]

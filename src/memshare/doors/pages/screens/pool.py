@@ -16,7 +16,6 @@ from memshare.doors.calls.search import COUNTED_BY, count, page, search
 from memshare.doors.calls.trash import trash
 from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
-from memshare.files.merge_lines import Names, add_names, merge_lines
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.checking import checked
 from memshare_memory.memory import Memory
@@ -117,13 +116,8 @@ def forgotten(visit: Visit) -> Screen:
 
 
 def _lines(visit: Visit, conditions: Mapping[str, JsonValue], text: str) -> Iterator[str]:
-    names: Names = {}
     for memory in _exported(visit.backend, visit.caller, conditions, text):
-        add_names(names, memory)
         yield memory.model_dump_json() + "\n"
-    with visit.backend.reaching():
-        merges = merge_lines(visit.backend.redis, names)
-    yield from (one.model_dump_json() + "\n" for one in merges)
 
 
 def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str) -> Iterator[Memory]:
