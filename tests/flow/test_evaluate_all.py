@@ -13,7 +13,7 @@ import pytest
 
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.folder import Folder
-from memshare.evaluation.rehearsal import Rehearsal, rehearse
+from memshare.evaluation.forecast import Forecast, forecasts
 from memshare.evaluation.request import plan_of, request_of
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
@@ -52,7 +52,7 @@ class Ended:
 
     folder: Path
     results: dict[str, dict[str, Any]]
-    announced: dict[str, Rehearsal]
+    announced: dict[str, Forecast]
     made: Counter[str]
 
     def calls(self, experiment: str) -> dict[str, int]:
@@ -75,7 +75,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # 
         )
         for one in EXPERIMENTS.values()
     ]  # fmt: skip
-    announced = dict(zip(EXPERIMENTS, rehearse(requests, settings), strict=True))
+    announced = dict(zip(EXPERIMENTS, forecasts(requests, settings), strict=True))
     for request in requests:
         if (name := request.experiment.name) in ENDED_BEFORE:
             before = Folder(request.out / name)

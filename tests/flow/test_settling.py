@@ -12,8 +12,7 @@ import pytest
 
 from memshare.demo.student_server import comparisons, labels
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.queues import AnsweredItem, Settled
-from memshare.evaluation.real_queues import RealQueues, entry_of
+from memshare.evaluation.queues import AnsweredItem, Queues, Settled, entry_of
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
@@ -69,7 +68,7 @@ def test_pairs_are_remembered_and_learnt_from_once(redis_folder: Path, tmp_path:
             serving(half_help) as chat,
             deployed(settings, chat, tmp_path, workers) as deployment,
         ):
-            queues = RealQueues(deployment.client, own, lambda _: None, lambda: None)
+            queues = Queues(deployment.client, own, lambda _: None, lambda: None)
             some = [settled(pool, number) for pool in (POOL, OTHER) for number in range(3)]
 
             # 1. What is accepted becomes a memory of its pool, and from the third on each is a lesson.

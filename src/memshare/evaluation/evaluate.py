@@ -19,7 +19,6 @@ from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation,
 from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import AnsweredItem, Queues
-from memshare.evaluation.real_queues import RealQueues
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
 from memshare.evaluation.result import ExperimentResult, rows_of
 from memshare.evaluation.tables import markdown
@@ -52,7 +51,7 @@ def evaluate(request: ExperimentRequest, settings: Settings, progress: Progress)
         contextlib.closing(connect(client.settings.redis)) as own,
     ):
         try_again(client)
-        real = RealQueues(client, own, lambda count: progress("Asking", count), supervisor.revive)
+        real = Queues(client, own, lambda count: progress("Asking", count), supervisor.revive)
         if not prepared:
             prepared = prepare(request, real)
             write_preparation(request.out, plan, prepared)

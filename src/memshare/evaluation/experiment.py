@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from memshare.evaluation.data import DataItem
+from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.variants import Label
 
@@ -32,6 +32,18 @@ class Bundled(NamedTuple):
         return self.split or (item.statement is None and item.prompt is not None)
 
 
+class Times(NamedTuple):
+    """How often something is done for each item of the parts of the data, for each model."""
+
+    test: float = 0
+    queries: float = 0
+    seeds: float = 0
+
+    def of(self, parts: Split) -> int:
+        """How often it is done on these parts."""
+        return round(self.test * len(parts.test) + self.queries * len(parts.queries) + self.seeds * len(parts.seeds))
+
+
 class Experiment(NamedTuple):
     """One experiment. `labels` gives the kinds of copies for a number of models."""
 
@@ -43,6 +55,12 @@ class Experiment(NamedTuple):
     run: Callable[[Lab], None]
     baseline: str
     """The condition that the others are compared with, pair by pair."""
+    asked: Times
+    """Answers."""
+    settled: Times = Times()
+    """Answers that become memories when others have been given, each with a lesson where something learns."""
+    remembered: Times = Times()
+    """Those of `asked` that become memories at once, each with a lesson."""
     by_phase: bool = False
     """Whether the chart goes over phases; else over conditions."""
     learns: bool = False

@@ -1,22 +1,35 @@
-"""An experiment's door to the queues, which has two sides: `real_queues`, and `rehearsal`, which only counts."""
+"""What an experiment asks of the queues of its deployment, and what it gets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
 from uuid import UUID
 
-from memshare.client.client import Client
+import redis
+
+from memshare.client.client import BULK, Client
+from memshare.client.journey import Journey
+from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
-from memshare_broker.wire.grades import Score
-from memshare_broker.wire.messages import Shown, Usage
+from memshare.learn.bootstrap import question_of, seed_of
+from memshare.learn.standard_answers import StandardAnswer
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import SETTLE
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.grades import GradedTask, Score
+from memshare_broker.wire.messages import AnsweredTask, Shown, Usage, derived_id
 from memshare_memory.curate.requests import Edit, NewMemory
-from memshare_memory.memory import memory_id
+from memshare_memory.memory import folded, memory_id
 
-AT_ONCE = 200  # memories in a message
+DONE = "memshare:evaluate:done"  # hash: a change to the pool that was made → what is to be said of it
+STALLED_AFTER = 900.0  # seconds in which nothing ends
+BY = "evaluate"  # who submits
 
-
+Progress = Callable[[int], None]
 PERFECT = Score(
     total=100, threshold=0, accepted=True, criteria={}, rubric="", rubric_version="", model="", usage=Usage()
 )
@@ -87,28 +100,147 @@ class Settled(NamedTuple):
     pair: AnsweredItem
 
 
-class Queues(Protocol):
-    """What an experiment asks for. Each call is known by its step: run again, it gives what it gave before."""
+class Queues:
+    """The queues of a deployment that runs, to which an experiment sends under ids derived from its steps, and waits.
+
+    Run again, a step gives what it gave before.
+    `tend` is called while it waits: it starts again what has ended.
+    """
+
+    def __init__(
+        self, client: Client, redis_client: redis.Redis, progress: Progress, tend: Callable[[], object]
+    ) -> None:
+        self._client = client
+        self._redis = redis_client
+        self._progress = progress
+        self._tend = tend
 
     def ask(self, step: str, tasks: Sequence[ExperimentTask], *, in_order: bool = False) -> list[TaskReply]:
-        """The answers to tasks, graded; in order: each when everything that the one before led to has ended."""
-        ...
+        ids = [str(derived_id("evaluate", step, task.agent, task.item.id, task.item.prompt or "")) for task in tasks]
+        if not in_order:
+            self._submit_all(zip(ids, tasks, strict=True))
+            return [_reply(journey) for journey in self._ended(ids)]
+        replies = []
+        for task_id, task in zip(ids, tasks, strict=True):
+            self._submit_all([(task_id, task)])
+            replies += [_reply(journey) for journey in self._ended([task_id])]
+            self._wait_until_idle()
+        return replies
 
     def questions(self, items: Sequence[DataItem], setup: Setup) -> list[GradedItem]:
-        """A question for each standard answer, by the agents of a setup, and the score of the two."""
-        ...
+        cards = self._client.agents()
+        lines = [_line(item, item.answer, setup) for item in items]
+        return self._graded([question_of(line, cards[line.agent], 1, BY) for line in lines])
 
     def grade(self, pairs: Sequence[AnsweredItem], setup: Setup) -> list[GradedItem]:
-        """The score of each pair, by the rubrics of a setup."""
-        ...
+        cards = self._client.agents()
+        lines = [_line(pair.item, pair.answer, setup) for pair in pairs]
+        return self._graded([seed_of(line, cards[line.agent], BY) for line in lines])
 
     def settle(self, step: str, pairs: Sequence[Settled]) -> None:
-        """Let graded pairs become memories as ordinary tasks do, in order: with credit, comparisons and lessons."""
-        ...
+        settle(self._client, step, pairs, self._wait_until_idle)
+        self._progress(len(pairs))
 
     def change(self, step: str, change: Change) -> str:
-        """Make a change, once; what is to be said of it."""
-        ...
+        said = self._redis.hget(DONE, step)
+        if said is None:
+            said = change(self._client) or ""
+            self._wait_until_idle()  # until what was brought in is compared
+            self._redis.hset(DONE, step, said)
+        return str(said)
+
+    def _graded(self, entries: Sequence[Entry]) -> list[GradedItem]:
+        """What standard answers got; nothing of it is remembered."""
+        for entry in entries:
+            self._client.send(_not_kept(entry))
+        return [_graded(journey) for journey in self._ended([entry.journey for entry in entries])]
+
+    def _submit_all(self, tasks: Iterable[tuple[str, ExperimentTask]]) -> None:
+        for task_id, task in tasks:
+            body = {"prompt": task.item.prompt, "kind": task.item.kind, "memories": task.k, "remember": task.remember}
+            body = {name: value for name, value in body.items() if value is not None}
+            self._client.submit_task(task.agent, body | {"submitter": BY}, task_id=task_id)
+
+    def _ended(self, ids: Sequence[str]) -> Iterator[Journey]:
+        for journey in ended_in_order(self._client, ids, STALLED_AFTER, self._tend):
+            self._progress(1)
+            yield journey
+
+    def _wait_until_idle(self) -> None:
+        wait_until_idle(self._client, STALLED_AFTER, self._tend)
+
+
+def _line(item: DataItem, answer: str, setup: Setup) -> StandardAnswer:
+    return StandardAnswer(agent=setup.agent(item.agent), kind=item.kind, prompt=item.prompt, answer=answer)
+
+
+def _not_kept(entry: Entry) -> Entry:
+    assert isinstance(entry.body, dict)
+    return entry.model_copy(update={"body": entry.body | {"remember": False}})
+
+
+def _graded(journey: Journey) -> GradedItem:
+    error = journey.dead.error if journey.dead else None
+    return GradedItem(journey.prompt, journey.score.total if journey.score else None, error)
+
+
+def _reply(journey: Journey) -> TaskReply:
+    error = journey.dead.error if journey.dead else None
+    if journey.score is None and error is None and journey.verified is not False:
+        error = "it was not graded"
+    return TaskReply(
+        journey.task_id, journey.answer or "", journey.score, journey.memories, journey.retriever_version or 0, error
+    )
+
+
+def settle(client: Client, step: str, pairs: Sequence[Settled], wait: Callable[[], None]) -> None:
+    """Settle pairs, in each pool one after the other: each one's lesson counts for the next.
+
+    `wait` returns once nothing is open any more. What was settled in a run before is not settled again. Raises
+    `MemshareError` where one was given up: an experiment on the others would be another one.
+    """
+    by_pool: defaultdict[str, list[Entry]] = defaultdict(list)
+    for one in pairs:
+        by_pool[one.pool].append(entry_of(step, one))
+    for row in zip_longest(*by_pool.values()):
+        entries = [entry for entry in row if entry is not None]
+        known = client.outcomes([entry.journey for entry in entries])
+        open_ones = [entry for entry in entries if not (entry.journey in known and known[entry.journey].ended)]
+        for entry in open_ones:
+            client.send(entry, keep=True)
+        wait()  # also where all were settled before: the run may have ended in the middle of their lessons
+        dead = [one.error for one in client.outcomes([entry.journey for entry in entries]).values() if one.dead]
+        if dead:
+            raise MemshareError(
+                f"{len(dead)} of {len(pairs)} pairs could not be remembered, such as: {dead[0]} "
+                "Mend that and run the same command: it tries these again."
+            )
+
+
+def entry_of(step: str, settled: Settled) -> Entry:
+    """The message that settles a pair, the same each time."""
+    pool, agent, rubric, pair = settled
+    journey = str(derived_id("evaluate", "settle", step, pool, pair.item.id, folded(pair.answer)))
+    task = AnsweredTask(
+        journey=journey,
+        agent=agent,
+        kind=pair.item.kind,
+        pool=pool,
+        rubric=rubric,
+        prompt=pair.item.prompt or "",
+        answer=pair.answer,
+        model=pair.grade and pair.by,
+        submitter=pair.by,
+        shown=pair.shown,
+    )
+    body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
+    return SETTLE.entry(body, journey, BULK)
+
+
+def _grade_of(pair: AnsweredItem, rubric: str) -> Score:
+    """Of a pair that the experiment puts into the pool, whatever it is worth."""
+    total = PERFECT.total if pair.score is None else pair.score
+    return PERFECT.model_copy(update={"total": total, "rubric": rubric})
 
 
 def put(pairs: Sequence[tuple[str, str, AnsweredItem]]) -> Change:

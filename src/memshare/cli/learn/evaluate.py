@@ -13,8 +13,8 @@ import typer
 from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.forecast import Forecast, forecasts
 from memshare.evaluation.papers import PAPERS, Paper, paper_named
-from memshare.evaluation.rehearsal import Rehearsal, rehearse
 from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare.evaluation.result import ExperimentResult
 from memshare.evaluation.tables import LEGEND, judged_by, summary
@@ -94,18 +94,18 @@ def run(
         )
         for one in (EXPERIMENTS[name] for name in names)
     ]  # fmt: skip
-    rehearsals = rehearse(requests, settings)
-    settings = _with_prices(settings, {model for one in rehearsals for model in one.usual})
-    if any(one.tasks for one in rehearsals):  # what has ended is told without any model
+    expected = forecasts(requests, settings)
+    settings = _with_prices(settings, {model for one in expected for model in one.usual})
+    if any(one.tasks for one in expected):  # what has ended is told without any model
         graders = (settings.model_for("scorer"), settings.model_for("trainer"), *([judge] if judge else []))
         if OFFLINE in (*using, *graders):
             raise BadInput(needs_model("An experiment"))
         check_models(settings, dict.fromkeys([*using, *graders]))
-    _say_cost(requests, rehearsals, load_prices(settings.prices))
-    if any(one.tasks for one in rehearsals):
+    _say_cost(requests, expected, load_prices(settings.prices))
+    if any(one.tasks for one in expected):
         require_consent("Go on?", yes=yes)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    for request, one in zip(requests, rehearsals, strict=True):
+    for request, one in zip(requests, expected, strict=True):
         _say(_run(request, settings, one.tasks), request.out, as_json=as_json)
     if paper:
         from memshare.evaluation.report import write_report  # matplotlib and scipy take seconds to import
@@ -137,11 +137,11 @@ def _run(request: ExperimentRequest, settings: Settings, tasks: int) -> Experime
         return evaluate(request, settings, lambda what, count: bar(description=f"{name}: {what}", advance=count))
 
 
-def _say_cost(requests: list[ExperimentRequest], rehearsals: list[Rehearsal], prices: Prices) -> None:
-    for request, one in zip(requests, rehearsals, strict=True):
+def _say_cost(requests: list[ExperimentRequest], expected: list[Forecast], prices: Prices) -> None:
+    for request, one in zip(requests, expected, strict=True):
         calls = ", ".join(f"{count:,} of {model}" for model, count in one.calls.items())
         errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls, about: {calls or 'none'}.")
-    used = {model: sum((one.usual[model] for one in rehearsals), Usage()) for one in rehearsals for model in one.usual}
+    used = {model: sum((one.usual[model] for one in expected), Usage()) for one in expected for model in one.usual}
     for model, usage in used.items():
         tokens = f"about {usage.prompt_tokens:,} tokens of prompts and {usage.completion_tokens:,} of replies"
         day = f" of {prices.as_of}, which you have to check" if prices.as_of else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, Experiment, Times
 from memshare.evaluation.lab import Lab
 from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label
@@ -72,6 +72,8 @@ BALANCE = Experiment(
     lambda models: [WRITING, OWN_ONLY, *([FOREIGN_ONLY, MIXED] if models > 1 else [])],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=5, queries=1),
+    settled=Times(queries=1.5, seeds=0.5),
     learns=True,
     least_models=2,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.experiments.growth import grow
 from memshare.evaluation.lab import Lab, share_of
 from memshare.evaluation.queues import AnsweredItem
@@ -111,6 +111,8 @@ BIAS = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=6, queries=1),
+    settled=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import Bundled, Experiment
+from memshare.evaluation.experiment import Bundled, Experiment, Times
 from memshare.evaluation.experiments.knowledge import says
 from memshare.evaluation.lab import PEOPLE, Lab
 from memshare.evaluation.queues import AnsweredItem
@@ -62,5 +62,6 @@ COMPLEX = Experiment(
     lambda _: [ENGINE, ONE_CALL],
     run,
     baseline=PLAIN,
+    asked=Times(test=3),
     bundled=Bundled("questions.jsonl", documents=True),
 )

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, Bundled, Experiment, Times
 from memshare.evaluation.experiments.credibility import ASKED_AFTER, ROUNDS, STRICT
 from memshare.evaluation.experiments.facts import NEEDED, right, wrong
 from memshare.evaluation.experiments.knowledge import says
@@ -71,6 +71,8 @@ CONTRADICTIONS = Experiment(
     lambda _: [STRICT],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=10),
+    remembered=Times(test=5),
     by_phase=True,
     bundled=Bundled("facts.jsonl", documents=True, needs=NEEDED),
 )

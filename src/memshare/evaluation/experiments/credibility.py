@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare.evaluation.experiment import NO_MEMORIES, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, Experiment, Times
 from memshare.evaluation.experiments.bias import spoiled
 from memshare.evaluation.lab import Lab, share_of
 from memshare.evaluation.variants import NOTHING_PASSES, Label
@@ -45,5 +45,7 @@ CREDIBILITY = Experiment(
     lambda _: [STRICT],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=5, queries=5),
+    remembered=Times(queries=5),
     by_phase=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment, Times
 from memshare.evaluation.experiments.knowledge import delete, says
 from memshare.evaluation.lab import PEOPLE, Lab
 from memshare.evaluation.queues import AnsweredItem
@@ -55,5 +55,6 @@ FACTS = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=4),
     bundled=Bundled("facts.jsonl", needs=NEEDED),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import Lab, Marks, no_marks
 from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Setup
@@ -50,6 +50,8 @@ GROWTH = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=6, queries=1),
+    settled=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )
@@ -62,6 +64,8 @@ GROWTH_FROM_20 = Experiment(
     lambda _: [OWN],
     partial(run, phases=PHASES_FROM_20),
     baseline=NO_MEMORIES,
+    asked=Times(test=6, queries=1),
+    settled=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare.evaluation.experiment import NO_MEMORIES, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, Experiment, Times
 from memshare.evaluation.lab import PEOPLE, Lab
 from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label
@@ -64,5 +64,7 @@ HETEROLOGOUS = Experiment(
     labels,
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=5, queries=1),
+    settled=Times(queries=2, seeds=0.5),
     learns=True,
 )

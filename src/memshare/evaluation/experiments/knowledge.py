@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem, Split
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment, Times
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
 from memshare.evaluation.queues import AnsweredItem, Change
 from memshare_memory.curate.requests import Forget
@@ -86,5 +86,6 @@ KNOWLEDGE = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=4),
     bundled=Bundled("facts.jsonl", split=True),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import Lab
 
 MOST = 3
@@ -28,5 +28,7 @@ MEMORIES = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=4, queries=1),
+    settled=Times(queries=1, seeds=1),
     learns=True,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import PEOPLE, Lab
 from memshare.evaluation.queues import AnsweredItem
 from memshare.evaluation.variants import Label, Setup
@@ -64,5 +64,7 @@ POOLS = Experiment(
     lambda _: [OWN, INTEGRATED, ONE_RUBRIC],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=4, queries=1),
+    settled=Times(queries=3, seeds=3),
     learns=True,
 )

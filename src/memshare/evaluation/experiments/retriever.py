@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 
 from memshare.client.client import Client
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import Lab, Measured
 from memshare.operate import consolidating
 from memshare_broker.connection import connect
@@ -91,4 +91,6 @@ RETRIEVER = Experiment(
     lambda _: [OWN],
     run,
     baseline=NO_MEMORIES,
+    asked=Times(test=4, queries=1),
+    remembered=Times(queries=1),
 )

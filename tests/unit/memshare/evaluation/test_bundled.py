@@ -11,8 +11,8 @@ import pytest
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.complex import passages
+from memshare.evaluation.forecast import forecasts
 from memshare.evaluation.papers import paper_named
-from memshare.evaluation.rehearsal import rehearse
 from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
@@ -35,12 +35,12 @@ def test_all_bundled_questions_are_asked_without_data_and_without_seeds(
 ) -> None:
     request = wanted(name, tmp_path)
 
-    [rehearsal] = rehearse([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
+    [found] = forecasts([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
 
     assert not request.split.seeds
     assert not request.split.queries
-    assert rehearsal.tasks == answers
-    assert rehearsal.calls["judge"] >= answers
+    assert found.tasks == answers
+    assert found.calls["judge"] >= answers
 
 
 def test_every_answer_stands_in_the_documents_and_what_facts_are_changed_to_does_not(tmp_path: Path) -> None:

@@ -15,14 +15,13 @@ from memshare.evaluation.experiments.retriever import equal
 from memshare.evaluation.folder import ExperimentPlan, Folder, Prepared, read_preparation, write_preparation
 from memshare.evaluation.lab import Lab, Measured, share_of
 from memshare.evaluation.queues import AnsweredItem, GradedItem
-from memshare.evaluation.rehearsal import Rehearsal
 from memshare.evaluation.request import ExperimentRequest
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_scorer.rubric import find_rubric
+from tests.support.counted_queues import CountedQueues
 from tests.support.experiments import cell
 
 
@@ -89,8 +88,8 @@ def test_it_is_said_where_the_adapter_shows_what_the_encoder_alone_shows() -> No
     assert "in 1 of 1 tasks" in (equal([*before, *shown("adapter", "b", 3)], "openai:one") or "")
 
 
-def test_it_is_said_of_each_model_where_no_version_of_a_retriever_came_about(tmp_path: Path) -> None:
-    lab = Lab(Rehearsal(Settings(data=tmp_path, model="offline"), {}), Split((), (), ()), {}, {}, ("one", "two"))
+def test_it_is_said_of_each_model_where_no_version_of_a_retriever_came_about() -> None:
+    lab = Lab(CountedQueues(), Split((), (), ()), {}, {}, ("one", "two"))
     lab.measured = cell("3 memories", [50.0, 60.0], model="one", memories=2)
     lab.measured += [
         one.model_copy(update={"retriever_version": 4}) for one in cell("3 memories", [50.0], model="two", memories=2)
@@ -116,7 +115,7 @@ def test_an_answer_is_changed_to_one_of_its_own_kind_that_is_nobodys() -> None:
 
 
 def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -> None:
-    class Down(Rehearsal):
+    class Down(CountedQueues):
         def grade(self, pairs: Sequence[AnsweredItem], setup: Setup) -> list[GradedItem]:  # noqa: ARG002
             return [GradedItem("", None, "The key is wrong.") for _ in pairs]
 
@@ -126,7 +125,7 @@ def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -
     )
 
     with pytest.raises(MemshareError, match=r"2 of 2 standard answers .* The key is wrong"):
-        prepare(request, Down(Settings(data=tmp_path, model="offline"), load_roster(None)))
+        prepare(request, Down())
 
 
 def test_the_threshold_of_all_copies_of_an_agent_is_the_mean_of_its_seeds(tmp_path: Path) -> None:

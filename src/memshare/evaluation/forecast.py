@@ -1,0 +1,81 @@
+"""What experiments will take, before they begin: how often each part is asked, times what its items take."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.folder import Folder, read_preparation
+from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
+from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Usage
+from memshare_memory.recall.recall import CANDIDATES
+from memshare_trainer.percentages import BEGINNING, END
+
+CHARACTERS = 4  # of a token
+INSTRUCTED, GRADED, LABELLED = 200, 800, 620  # tokens of a call beside its texts, as `benchmarks.calls` counts them
+JUDGEMENT, LABELS = 100, 150  # tokens of the ranges of a grade, and of the labels of a lesson
+SHOWN = 3  # memories
+
+
+class Forecast(NamedTuple):
+    """The tasks that will end, and the calls and tokens of each model: about, where nothing fails."""
+
+    tasks: int
+    calls: dict[str, int]
+    usual: dict[str, Usage]
+
+
+def forecasts(requests: Sequence[ExperimentRequest], settings: Settings) -> list[Forecast]:
+    """What each request will take: nothing where it has ended. What the first prepares, the others have."""
+    found, prepared = [], set[Split]()
+    for request in requests:
+        if Folder(request.out / request.experiment.name).result() is not None:
+            found.append(Forecast(0, {}, {}))
+            continue
+        is_prepared = request.split in prepared or bool(read_preparation(request.out, plan_of(request, settings)))
+        found.append(_forecast(request, settings, is_prepared=is_prepared))
+        prepared.add(request.split)
+    return found
+
+
+def _forecast(request: ExperimentRequest, settings: Settings, *, is_prepared: bool) -> Forecast:
+    wanted, parts = request.experiment, request.split
+    calls, usual = Counter[str](), defaultdict[str, Usage](Usage)
+
+    def use(model: str, prompt: int, completion: int, times: int) -> None:
+        calls[model] += times
+        usual[model] += Usage(prompt_tokens=times * prompt, completion_tokens=times * completion)
+
+    text = round(fmean(map(_tokens, parts.all)))
+    asked = [item for item in parts.all if item.prompt is None and not is_prepared]
+    seeds = [item for item in parts.seeds if item.prompt is not None and not is_prepared]
+    answers, settled, remembered = (times.of(parts) for times in (wanted.asked, wanted.settled, wanted.remembered))
+    if not request.learning and wanted.learns:
+        settled = remembered = 0
+    agents = roster_of(request, settings)
+    limits = [agents[item.agent].limits if agents[item.agent].engine else None for item in parts.all]
+    steps = fmean(one.calls // 2 if one else 0 for one in limits)  # calls of the engine beside the answer
+    graded_parts = fmean(one.sub_questions if one else 0 for one in limits)
+    use(request.models[0], INSTRUCTED + text, text, len(asked))
+    for model in request.models:
+        use(model, INSTRUCTED + (1 + SHOWN) * text, text, round(answers * (1 + steps)))
+    of_all, more = len(request.models), round(remembered * graded_parts)
+    graded = of_all * (answers + more) + len(asked) + len(seeds)
+    use(settings.model_for("scorer"), GRADED + text, JUDGEMENT, graded * settings.scorer_votes)
+    lesson = LABELLED + CANDIDATES * min(text, (BEGINNING + END) // CHARACTERS)
+    use(settings.model_for("trainer"), lesson, LABELS, of_all * (settled + remembered + more))
+    tasks = of_all * (answers + settled) + len(asked) + len(seeds)
+    if request.judge is not None:
+        judged = of_all * round(wanted.asked.test * len(parts.test))
+        use(request.judge, GRADED + text, JUDGEMENT, judged * settings.scorer_votes)
+        tasks += judged
+    return Forecast(tasks, {model: many for model, many in calls.items() if many}, dict(usual))
+
+
+def _tokens(item: DataItem) -> int:
+    """Of a question with its answer."""
+    return (len(item.prompt or "") + len(item.answer)) // CHARACTERS
