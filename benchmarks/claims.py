@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from memshare.evaluation.published import NO, YES, claim_of
+from memshare.evaluation.data import NO, YES, claim_of
 from memshare.files.json_lines import read_lines, read_object
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Turn, Usage

@@ -19,8 +19,7 @@ from tokenizers import Tokenizer
 
 from benchmarks.report import milliseconds, percentile
 from memshare.demo.play import read
-from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.encoder_name import bundled_folder
+from memshare_memory.encoders.encoder import Encoder, bundled_folder
 
 THREADS, ROUNDS = 32, 20
 ALONE, WARM_UP = 300, 20

@@ -15,7 +15,7 @@ import typer
 
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import print_figures, progress
-from memshare.evaluation.published import question_of
+from memshare.evaluation.data import question_of
 from memshare.files.json_lines import read_lines, read_object
 from memshare_agents.prompt import build_prompt
 from memshare_broker.errors import BadInput

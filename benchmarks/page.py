@@ -37,7 +37,7 @@ from benchmarks.report import Aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare_broker import redis_server
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout, Vectors

@@ -7,12 +7,11 @@ from typing import Annotated, NamedTuple
 
 from pydantic import StringConstraints
 
+from memshare_broker.wire.grades import QuestionTask
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_broker.wire.questions import QuestionTask
-from memshare_llm.chat import Chat
+from memshare_llm.chat import Chat, Window
 from memshare_llm.quoting import conversation
 from memshare_llm.structured import ReplyForm, Structured, ask
-from memshare_llm.window import Window
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import Memory
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from memshare_agents.reasoning.budget import RunLimits
+from memshare_agents.reasoning.run_state import RunLimits
 from memshare_broker.agent_files import agent_files
 from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput

@@ -21,19 +21,17 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
-from memshare_broker.wire.checking import refuse_too_long
-from memshare_broker.wire.comparisons import LONGEST_TEXT
-from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.wire.forms import refuse_too_long
+from memshare_broker.wire.grades import Question, QuestionTask, VerdictTask
+from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Examples, Turn
-from memshare_broker.wire.questions import Question, QuestionTask
-from memshare_llm.chat import Chat
+from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
-from memshare_llm.window import OTHERWISE, Window, was_cut
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.recall.conflicts import NEAR_CURATED
 from memshare_memory.recall.how_many import USUAL, HowMany
-from memshare_memory.recall.rivalry import NEAR_CURATED
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)

@@ -26,7 +26,7 @@ from benchmarks.report import Aim, print_figures
 from benchmarks.support.deployment import Deployment
 from benchmarks.support.orders import teller
 from benchmarks.support.up import deployed
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare_memory.curate.requests import Forget
 from memshare_memory.stores.store import Where
 

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.governance.measures import Replied
 from benchmarks.governance.world import Person, Request
 from benchmarks.support.deployment import MEMSHARE, Deployment
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare_broker.errors import MemshareError
 
 WAIT = 60.0  # seconds for an answer

@@ -21,8 +21,8 @@ from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Turn, derived_id
 from memshare_llm.chat import Chat
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.masking import masked
 from memshare_memory.memory import Memory
+from memshare_memory.recall.recall import masked
 
 K = 3  # examples
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, FirstToken, Reply
-from memshare_llm.providers.strict_schema import strict_schema
+from memshare_llm.providers.reply_limit import strict_schema
 
 CHARACTERS = 4  # of a token
 KINDS = {"right": "grade", "task_1": "label", "comparisons": "compare", "memory_1": "concepts"}

@@ -25,7 +25,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
-from memshare_trainer.consolidation import schedule
+from memshare_trainer.consolidation import consolidation_state
 from memshare_trainer.consolidation.consolidation_state import count_lessons, read_state
 
 MEMSHARE = str(Path(sys.executable).with_name("memshare"))
@@ -126,7 +126,8 @@ class Deployment:
 
     def _consolidating(self, redis: Any) -> bool:
         state, lessons = read_state(redis), count_lessons(redis, encoder_in_use(self.client.settings, redis))
-        due = self._consolidates and schedule.starts(lessons, state.lessons, schedule.memories(redis))
+        starts = consolidation_state.starts(lessons, state.lessons, consolidation_state.memories(redis))
+        due = self._consolidates and starts
         return due or state.running is not None
 
     def counts(self) -> Counts:

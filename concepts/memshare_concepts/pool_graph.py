@@ -12,16 +12,14 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Embedding
-from memshare_concepts.aliases import Aliases
-from memshare_concepts.decisions import Decisions
+from memshare_concepts.decisions import Aliases, Decisions
+from memshare_concepts.extraction import Levels
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.graph.weights import intersection
-from memshare_concepts.hierarchy import Levels
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import LONGEST_PAGE
 from memshare_memory.memory import Memory
-from memshare_memory.stores.pages import pages
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.store import Where, pages
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import redis
 from pydantic import TypeAdapter
 
-from memshare_broker.wire.extractions import Concepts
+from memshare_broker.wire.lessons import Concepts
 from memshare_concepts.extraction import EXAMPLES, extract, stored
 from memshare_llm.chat import Chat
 from memshare_memory.door.client import MemoryClient

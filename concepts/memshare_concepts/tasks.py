@@ -15,7 +15,7 @@ from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.logs import ids
-from memshare_broker.wire.extractions import Extracted, ExtractTask
+from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_concepts.extraction import EXAMPLES, extract, fit_together, stored
 from memshare_llm.batches import TOO_MUCH, Batches, shares
 from memshare_llm.chat import Chat

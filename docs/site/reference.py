@@ -18,8 +18,8 @@ import memshare
 from memshare import AsyncMemory
 from memshare.cli.lazy_commands import GROUPS, load
 from memshare.client.rest.methods import Calls
-from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
+from memshare.doors.server import rest_app
 from memshare.doors.table import served
 from memshare.operate.metrics import SharedMetrics
 from memshare_agents.roster import Agent

@@ -3,26 +3,91 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import cast
 
 import redis
+from pydantic import BaseModel
 
 from memshare_broker.connection import connect
+from memshare_broker.errors import OUTAGES, NotYet, TryAgain
 from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import MOST
-from memshare_llm.chat import Chat
-from memshare_llm.limits.budget import Budget
+from memshare_llm.chat import Chat, FirstToken, ModelWindow, R, Reply, Window
+from memshare_llm.limits.budget import Budget, load_prices
 from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit, pace_of
 from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
-from memshare_llm.limits.prices import load_prices
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import open_chat, server_of
 from memshare_llm.no_model import has_model
-from memshare_llm.reply_replay import Unfinished
-from memshare_llm.window import ModelWindow, Window
+
+OUTSIDE = OUTAGES | {"rate limit", "server error", "time-out", "connection", "busy"}
+MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again
+
+Said = defaultdict[Hashable, list[Reply | FirstToken]]
+
+
+class Resumed:
+    """Gives what was said to a task's question before; asks the model where there is nothing left."""
+
+    def __init__(self, chat: Chat, said: Said) -> None:
+        self.name = chat.name
+        self.given: Said = defaultdict(list)
+        self._chat = chat
+        self._said = said
+        self._lock = threading.Lock()
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        return self._once((tuple(turns), schema), lambda: self._chat.reply(turns, schema))
+
+    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
+        return self._once((tuple(turns), "first token"), lambda: self._chat.first_token(turns))
+
+    def _once(self, question: Hashable, ask: Callable[[], R]) -> R:
+        with self._lock:
+            before = self._said[question].pop() if self._said[question] else None
+        reply = cast(R, before) if before is not None else ask()
+        with self._lock:
+            self.given[question].append(reply)
+        return reply
+
+    def all_said(self) -> Said:
+        """What was said so far, given or not."""
+        for question, replies in self._said.items():
+            self.given[question] += replies
+        return self.given
+
+
+class Unfinished:
+    """The replies of the tasks that wait, in the memory of this process."""
+
+    def __init__(self) -> None:
+        self._said: OrderedDict[str, Said] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def resumed(self, chat: Chat, task: str) -> Iterator[Chat]:
+        """The model for one go at a task; what it says is kept if the task is stopped from outside, and only then."""
+        with self._lock:
+            said = self._said.pop(task, None)
+        resumed = Resumed(chat, said if said is not None else defaultdict(list))
+        try:
+            yield resumed
+        except (NotYet, TryAgain) as error:
+            if isinstance(error, TryAgain) and error.reason not in OUTSIDE:
+                raise  # what was said itself was of no use
+            with self._lock:
+                self._said[task] = resumed.all_said()
+                if len(self._said) > MOST_TASKS:
+                    self._said.popitem(last=False)
+            raise
+
 
 WORK_OF_ONE = 200  # tokens that are written, or eight times as many read, for one of those that share a call
 
@@ -38,8 +103,7 @@ def open_limited(settings: Settings, model: str, lane: Lane, *, connections: int
     limit = rate_limit_for(model, parse_rate_limits(settings.rate_limits or ""))
     if limit is None:
         return chat
-    from memshare_llm.limits.rate_limited import RateLimited
-    from memshare_llm.limits.rate_limits import SharedLimit
+    from memshare_llm.limits.rate_limits import RateLimited, SharedLimit
 
     return RateLimited(chat, SharedLimit(_client(settings), model, limit))
 

@@ -22,10 +22,9 @@ from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
-from memshare_memory.door.app import door_app
+from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.listening import check_door, listen
 from memshare_memory.door.recalls import RecallBatches
-from memshare_memory.door.server import DoorServer
 from memshare_memory.door.service import Service
 from memshare_memory.pool import encoder_generation
 from memshare_memory.pool.known_pools import KnownPools, PoolSizes

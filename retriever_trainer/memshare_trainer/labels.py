@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal, NamedTuple
 
-from memshare_broker.wire.comparisons import Compared
-from memshare_broker.wire.lessons import Candidate, LessonTask
+from memshare_broker.wire.lessons import Candidate, Compared, LessonTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat, FirstToken, NoLogprobs

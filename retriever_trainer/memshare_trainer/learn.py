@@ -13,16 +13,15 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
-from memshare_broker.wire.comparisons import ComparedPairs, CompareTask, Said
-from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask, Said
 from memshare_broker.wire.messages import PaidTask
 from memshare_llm.batches import TOO_MUCH
 from memshare_llm.no_model import NoModelSet
-from memshare_trainer.label_check import LabelCheck
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learning.learner import Learner, Taught
-from memshare_trainer.lessons.example import UNDECIDED, border
+from memshare_trainer.lessons.lesson import UNDECIDED, border
 from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.percentages import LabelCheck
 
 log = logging.getLogger(__name__)
 

@@ -11,23 +11,23 @@ from pydantic import ValidationError
 
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message
-from memshare_memory.pool.encoder_names import BEFORE
+from memshare_memory.encoders.encoder import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.how_many import Tried, tried
 from memshare_memory.recall.lift import Lift, pool_lift
-from memshare_memory.recall.standings import Standing
-from memshare_memory.recall.trust import trusted
+from memshare_memory.recall.trust import Standing, trusted
 from memshare_memory.recall.writers import Writer, writers
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,
+    is_suggested,
+    memories,
+    next_at,
     read_state,
 )
-from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at
-from memshare_trainer.lessons.change import Update
-from memshare_trainer.lessons.example import Example, gains_of, scores
+from memshare_trainer.lessons.lesson import Example, compare, gains_of, scores
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-from memshare_trainer.lessons.ranking_quality import compare
+from memshare_trainer.lessons.stored_lesson import Update
 
 
 class StoredVersion(Message):

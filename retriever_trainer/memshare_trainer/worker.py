@@ -28,10 +28,9 @@ def _learn(settings: Settings) -> LearnStage:
     # torch takes seconds to import, and only who learns needs it.
     import torch
 
-    from memshare_trainer.label_check import LabelCheck
     from memshare_trainer.labels import SIDE_BY_SIDE, Labeller
     from memshare_trainer.learn import LearnStage
-    from memshare_trainer.percentages import Percentages
+    from memshare_trainer.percentages import LabelCheck, Percentages
 
     torch.set_num_threads(1)  # a step is small: in two threads it takes several times as long
     connections = settings.concurrency * SIDE_BY_SIDE

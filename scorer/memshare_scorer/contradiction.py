@@ -8,7 +8,7 @@ from itertools import takewhile
 
 from pydantic import ConfigDict, field_validator
 
-from memshare_broker.wire.comparisons import LONGEST_TEXT, Compared, CompareTask, Said
+from memshare_broker.wire.lessons import LONGEST_TEXT, Compared, CompareTask, Said
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation, quoted_pair

@@ -15,8 +15,7 @@ from memshare_broker.errors import BadInput
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
 from memshare_llm.structured import ReplyForm, ask
-from memshare_scorer.criterion import POINTS, Bands, Criterion, Identifier, Text
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import POINTS, Bands, Criterion, Identifier, Rubric, Text
 
 DOMAIN_LIMIT = 2000  # characters
 C = TypeVar("C", "DraftedCriterion", "ChosenCriterion")

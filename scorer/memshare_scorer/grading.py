@@ -3,23 +3,94 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from math import fsum
 from typing import Annotated, NamedTuple
 
+import redis
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
 from memshare_broker.errors import MemshareError
-from memshare_broker.wire.grades import Score
+from memshare_broker.wire.grades import CriterionScore, Score
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm import quoting
 from memshare_llm.chat import Chat
+from memshare_llm.doubts import Doubt, Doubts
 from memshare_llm.structured import ReplyForm, Structured, ask, without_docstring
 from memshare_scorer.checking.programs import share
-from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric
-from memshare_scorer.score import Range, accepted, mean, scale, total
+from memshare_scorer.rubric import POINTS, Criterion, Rubric
+
+_DIGITS = 6  # of a total: scaling 90 points to 100 and adding them up must give 100, not 99.99999999999999
+
+
+class Range(NamedTuple):
+    """What the model gave for one criterion, in the rubric's own points."""
+
+    low: float
+    high: float
+
+
+def scale(criteria: Sequence[Criterion], ranges: Mapping[str, Range]) -> dict[str, CriterionScore]:
+    """Ranges of the criteria that apply, scaled by 100 / Σ points.
+
+    Low, high and points are all scaled: the points sum to 100, whichever criteria apply, and the formula
+    of `total` holds on what is reported.
+    """
+    factor = POINTS / sum(criterion.points for criterion in criteria)
+    return {
+        one.name: CriterionScore(
+            low=ranges[one.name].low * factor, high=ranges[one.name].high * factor, points=one.points * factor
+        )
+        for one in criteria
+    }
+
+
+def total(criteria: Mapping[str, CriterionScore]) -> float:
+    """S = ½(Σ low + Σ high), out of 100 (Memory Sharing, arXiv 2404.09982)."""
+    return round(fsum(one.low + one.high for one in criteria.values()) / 2, _DIGITS)
+
+
+def mean(gradings: Sequence[Mapping[str, CriterionScore]]) -> dict[str, CriterionScore]:
+    """Several gradings of one pair by the same criteria as one: the mean low and high of each criterion."""
+    count = len(gradings)
+    return {
+        name: CriterionScore(
+            low=fsum(grading[name].low for grading in gradings) / count,
+            high=fsum(grading[name].high for grading in gradings) / count,
+            points=one.points,
+        )
+        for name, one in gradings[0].items()
+    }
+
+
+def accepted(score: float, threshold: float) -> bool:
+    """Whether a total is enough for the pair to be remembered."""
+    return score >= threshold
+
+
+MANY = 1 / 3  # share of unsure grades
+FEWEST = 9  # grades, before which nothing is said
+
+
+def note_grade(client: redis.Redis, model: str, rubric: str, *, unsure: bool) -> None:
+    """Count a grade."""
+    Doubts(client, "grades").note(model, rubric, doubtful=unsure)
+
+
+def cannot_grade(client: redis.Redis) -> list[tuple[str, str]]:
+    """The rubrics by which a model cannot grade, each with a sentence that says so and what to do."""
+    return [(one.what, _why(one)) for one in Doubts(client, "grades").found(FEWEST, MANY)]
+
+
+def _why(one: Doubt) -> str:
+    return (
+        f"{one.model} was unsure of {one.doubtful} of its last {one.times} grades by the rubric {one.what!r}: it "
+        "cannot grade by it. Let programs check what they can (docs/agents.md, 'A program that grades'), or give the "
+        "scorer another model with MEMSHARE_MODEL_SCORER."
+    )
+
 
 INSTRUCTIONS = """\
 You grade one prompt-answer pair by a rubric for this domain: {domain}

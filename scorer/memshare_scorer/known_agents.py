@@ -8,7 +8,7 @@ from pathlib import Path
 from memshare_broker.agent_files import read_card
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.offers import OfferedPair
+from memshare_broker.wire.grades import OfferedPair
 
 
 class KnownAgents:

@@ -11,7 +11,7 @@ import tomlkit
 from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import Rubric, read_rubric
 

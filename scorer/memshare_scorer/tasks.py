@@ -25,11 +25,10 @@ from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.settings import PROMPT_LIMIT
-from memshare_broker.wire.checking import refuse_too_long
-from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask
-from memshare_broker.wire.grades import GradedTask, Score, Settlement
+from memshare_broker.wire.forms import refuse_too_long
+from memshare_broker.wire.grades import GradedTask, OfferedPair, Score, Settlement
+from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask
 from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
-from memshare_broker.wire.offers import OfferedPair
 from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered

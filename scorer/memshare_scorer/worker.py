@@ -14,15 +14,15 @@ from memshare_broker.delivery.keys import open_key
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
-from memshare_broker.wire.comparisons import Compared, CompareTask
+from memshare_broker.wire.lessons import Compared, CompareTask
 from memshare_llm.batches import Batches
 from memshare_llm.worker import fit_in_time, open_budget, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
+from memshare_scorer.grading import note_grade
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import all_rubrics
 from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
-from memshare_scorer.unsure_grades import note_grade
 
 
 @functools.cache

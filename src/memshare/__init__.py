@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from memshare.client.client import Client
     from memshare.client.errors import Conflict, Forbidden, NotFound, NoToken, Stale, TooLarge
-    from memshare.client.rest.memory import AsyncMemory, Memory
+    from memshare.client.rest.task import AsyncMemory, Memory
     from memshare_broker.errors import BadInput, GiveUp, MemshareError, QueueFull, TryAgain, Unreachable
     from memshare_memory.curate.requests import Edit, Forget, NewMemory
     from memshare_memory.door.messages import SearchRequest
@@ -38,9 +38,9 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "AsyncMemory": "memshare.client.rest.memory",
+    "AsyncMemory": "memshare.client.rest.task",
     "Client": "memshare.client.client",
-    "Memory": "memshare.client.rest.memory",
+    "Memory": "memshare.client.rest.task",
     "SearchRequest": "memshare_memory.door.messages",
     "Where": "memshare_memory.stores.store",
     **dict.fromkeys(["Edit", "Forget", "NewMemory"], "memshare_memory.curate.requests"),

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 
 from memshare.doors.backend import Backend
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from tests.support.served import served
 
 

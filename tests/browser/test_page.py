@@ -18,10 +18,9 @@ from memshare.doors.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.presence import Presence, announce, withdraw
 from memshare_broker.settings import OFFLINE
-from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
-from memshare_concepts.reviews.card import Card
-from memshare_concepts.reviews.card_store import CardStore
+from memshare_concepts.reviews.card import Card, CardStore
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
 from tests.browser.people import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Browser
 
 from memshare_memory.curate.requests import Forget
-from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import Criterion, Rubric
 from memshare_scorer.rubric_file import write
 from tests.browser.people import HOSTILE, MARKUP, add, looking, require_harmless
 from tests.support.deployment import Deployment

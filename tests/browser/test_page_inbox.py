@@ -14,16 +14,15 @@ from playwright.sync_api import Browser, expect
 from memshare.client.rest.calls.concepts import ConceptsReply, SimilarReply
 from memshare.doors.backend import Backend
 from memshare_broker.connection import connect
-from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget
+from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.pool.encoder_names import ENCODER, first_name
 from memshare_memory.recall.conflicts import Conflicts
-from memshare_memory.recall.standings import Standing, Standings, standings_key
-from memshare_memory.recall.trust import decided
+from memshare_memory.recall.trust import Standing, Standings, decided, standings_key
 from memshare_memory.stores.store import Where
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, add, looking, press, require_harmless, require_readable
 from tests.support.deployment import Deployment, wait_for

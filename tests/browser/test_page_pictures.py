@@ -17,14 +17,13 @@ from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
-from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.recall.conflicts import Conflicts
-from memshare_scorer.criterion import Bands, Criterion
 from memshare_scorer.draft import Draft, DraftedCriterion, Drafting, DraftJudgement, Merged, MergedCriterion
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import Bands, Criterion, Rubric
 from memshare_scorer.rubric_file import write, write_drafting
 from tests.browser.people import PHONE, looking
 from tests.support.chat_script import Answer

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from memshare_memory.stores import points
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import RawPoint, Store, Where, search_one
+from memshare_memory.stores.store import RawPoint, Store, Where, every, search_one
 from tests.support.memories import Item, at, remembered
 
 Spoil = Callable[[Store, Item, Any], None]

@@ -20,7 +20,7 @@ from memshare_broker.connection import DOWN, connect
 from memshare_broker.delivery.keys import SWEEPING
 from memshare_broker.errors import Reason, Unreachable
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from tests.faults.clock import Clock
 from tests.faults.disk import Disk, disk
 from tests.faults.fleet import Fleet

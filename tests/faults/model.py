@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from memshare.demo.student_server import comparisons, labels
-from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.extraction import Hierarchy
 from tests.support.chat_script import Answer
 
 SHARE = 0.2  # of the calls fail while a fault is on

@@ -24,7 +24,7 @@ from memshare.operate.own_redis import connected
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
 from memshare_memory.pool.restoring import RESTORING
 from memshare_memory.recall.adapter import PublishedAdapter

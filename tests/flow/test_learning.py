@@ -13,7 +13,7 @@ from benchmarks.forms.tasks import Task, form_of, memories, questions, unseen_ta
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import Found, RecallRequest
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.lessons.lesson_log import LessonLog

@@ -19,7 +19,7 @@ from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_concepts.reviews.card_store import CardStore
+from memshare_concepts.reviews.card import CardStore
 from memshare_concepts.reviews.learner import ReviewLearner
 from memshare_concepts.summaries.summary import Summaries
 from memshare_llm.limits.usage import UsageLog

@@ -14,11 +14,11 @@ import pytest
 import redis
 
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_memory.stores.store import Where

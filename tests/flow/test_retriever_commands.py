@@ -26,7 +26,7 @@ from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
+from memshare_memory.encoders.encoder import BUNDLED, bundled_folder
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.recall import vectors_of

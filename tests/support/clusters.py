@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Clusters
+from memshare_concepts.clusters.cluster import described
 from memshare_concepts.clusters.clustering import SIZE, memberships
-from memshare_concepts.clusters.described import described
 from memshare_concepts.graph.concept_graph import ConceptGraph
 
 

@@ -18,7 +18,7 @@ from memshare.client.journey import Journey
 from memshare.operate.supervisor import processors
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.concurrency import STATE
 from tests.support import prepared_python
 from tests.support.chat_server import ChatServer

@@ -10,11 +10,10 @@ import redis
 from memshare_broker.settings import Settings
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
-from memshare_memory.door.app import door_app
+from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.listening import listen
 from memshare_memory.door.recalls import RecallBatches
-from memshare_memory.door.server import DoorServer
 from memshare_memory.door.service import Service
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.pool.pool import Pool

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from memshare.evaluation.charts import draw
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.experiment import NO_MEMORIES
 from memshare.evaluation.folder import Folder, RunCost
 from memshare.evaluation.lab import Measured
-from memshare.evaluation.result import ExperimentResult, rows_of
-from memshare.evaluation.tables import markdown
+from memshare.evaluation.report import draw
+from memshare.evaluation.result import ExperimentResult, markdown, rows_of
 from memshare_broker.wire.messages import derived_id
 
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memshare_agents.reasoning.sources.build import Sources
 from memshare_agents.reasoning.sources.extract_text import SourcePage
-from memshare_agents.reasoning.sources.passages import Passage
+from memshare_agents.reasoning.sources.library import Passage
 from memshare_agents.reasoning.sources.searxng import SearchLink
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id

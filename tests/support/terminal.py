@@ -19,7 +19,7 @@ from memshare.operate.own_redis import redis_running
 from memshare_agents.roster import load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from tests.support import prepared_python
 from tests.support.deployment import ROOT, START_WITHIN, patient, wait_for
 from tests.support.inventing_model.chat import served

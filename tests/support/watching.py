@@ -9,7 +9,7 @@ from celery import Celery
 from celery.bootsteps import RUN
 
 from memshare_broker.app import make_app
-from memshare_broker.runtime.watch import Pulse, WorkerWatch
+from memshare_broker.runtime.worker import Pulse, WorkerWatch
 from memshare_broker.settings import Settings
 
 

@@ -28,19 +28,19 @@ from memshare_broker.errors import NotYet
 from memshare_broker.observe import events
 from memshare_broker.observe.events import Dispatcher
 from memshare_broker.presence import PREFIX
-from memshare_broker.runtime import watch
+from memshare_broker.runtime import worker
 from memshare_broker.settings import Settings
 from memshare_broker.steady_thread import steady_thread as start_steady_thread
 from memshare_broker.wire.messages import Usage
-from memshare_broker.wire.secret import open_signer
-from memshare_llm.limits import usage_writer
+from memshare_broker.wire.signing import open_signer
+from memshare_llm.limits import usage
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.pool import owner
 from memshare_memory.pool.pool import Pool
 from memshare_trainer.consolidation import consolidation_state
-from memshare_trainer.consolidation.outcome import Consolidated
+from memshare_trainer.consolidation.consolidation_state import Consolidated
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 
@@ -81,12 +81,12 @@ def breaker(monkeypatch: pytest.MonkeyPatch) -> Breaker:
     monkeypatch.setattr(redis.ConnectionPool, "get_connection", get_connection)
     monkeypatch.setattr(steady_thread, "LONGEST_PAUSE", 0.01)
     for module, name in (
-        (watch, "INTERVAL"),
-        (watch, "RELEASE_EVERY"),
+        (worker, "INTERVAL"),
+        (worker, "RELEASE_EVERY"),
         (owner, "RENEW_EVERY"),
         (consolidation_state, "INTERVAL"),
         (events, "EVERY"),
-        (usage_writer, "EVERY"),
+        (usage, "EVERY"),
     ):
         monkeypatch.setattr(module, name, 0.01)
     return made

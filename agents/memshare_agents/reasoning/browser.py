@@ -6,10 +6,9 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
-from memshare_agents.reasoning.quote import conversation
+from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult, conversation
 from memshare_agents.reasoning.short_term import ShortTermItem, cut, tokens_of
-from memshare_agents.reasoning.sources.cutting import pieces
+from memshare_agents.reasoning.sources.extract_text import pieces
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.wire.same_text import is_blank, normal
 from memshare_llm.structured import ReplyForm, ask

@@ -8,9 +8,17 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorCall, OperatorResult, Verdict
-from memshare_agents.reasoning.plan import COORDINATOR, DISCRIMINATOR
-from memshare_agents.reasoning.quote import conversation, quoted
+from memshare_agents.reasoning.coordinator import COORDINATOR, DISCRIMINATOR
+from memshare_agents.reasoning.operator import (
+    Arguments,
+    Context,
+    Operator,
+    OperatorCall,
+    OperatorResult,
+    Verdict,
+    conversation,
+    quoted,
+)
 from memshare_agents.reasoning.short_term import CUT, ShortTermItem
 from memshare_llm.structured import ReplyForm, ask
 from memshare_memory.memory import folded

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memshare_agents.reasoning.budget import Paid, RunBudget, RunLimits, UsedUp
+from memshare_agents.reasoning.coordinator import COORDINATOR
 from memshare_agents.reasoning.operator import (
     Context,
     Operator,
@@ -22,8 +22,16 @@ from memshare_agents.reasoning.operator import (
     OperatorResult,
     Verdict,
 )
-from memshare_agents.reasoning.plan import COORDINATOR
-from memshare_agents.reasoning.run_state import Attempt, RunPart, RunState, WaitingRun
+from memshare_agents.reasoning.run_state import (
+    Attempt,
+    Paid,
+    RunBudget,
+    RunLimits,
+    RunPart,
+    RunState,
+    UsedUp,
+    WaitingRun,
+)
 from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.wire.messages import Step, Usage
 from memshare_llm.chat import Chat

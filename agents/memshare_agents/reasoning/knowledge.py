@@ -12,8 +12,7 @@ from pydantic import Field
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.observe import tracing
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.conditions import Conditions
-from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.door.messages import Conditions, Found, RecallRequest
 from memshare_memory.memory import FLOOR, Mode
 from memshare_memory.stores.store import Order, SortKey
 

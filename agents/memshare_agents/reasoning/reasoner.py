@@ -3,24 +3,105 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from memshare_agents.answering import AnswerMade
-from memshare_agents.reasoning.budget import RunLimits
+from memshare_agents.reasoning.browser import UNQUOTED, browser
+from memshare_agents.reasoning.coordinator import coordinator
+from memshare_agents.reasoning.discriminator import discriminator
 from memshare_agents.reasoning.engine import Engine, EngineRun
-from memshare_agents.reasoning.grounds import judged_in, learnt_in, parts_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.registry import OPERATORS
+from memshare_agents.reasoning.operator import Operator
+from memshare_agents.reasoning.responder import responder
+from memshare_agents.reasoning.run_state import RunLimits, leaves
+from memshare_agents.reasoning.searcher import filtered, searcher
+from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.grades import JudgedAnswer
+from memshare_broker.wire.messages import MAX_LEARNT, AgentTask, Learnt, PartAnswer, Shown
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer
+from memshare_memory.memory import folded
 
 if TYPE_CHECKING:
     from memshare_agents.reasoning.sources.build import Sources
+
+OPERATORS: Mapping[str, Operator[Any]] = MappingProxyType(
+    {one.name: one for one in (coordinator, searcher, filtered, browser, responder, discriminator)}
+)
+
+
+def shown_in(run: EngineRun) -> tuple[Shown, ...]:
+    """The memories that the last answer used, each with its share where the answer was checked; largest first."""
+    used = set(run.proposal.used if run.proposal else ())
+    found = [leaf for item in run.items if item.label in used for leaf, _ in leaves(item)]
+    if run.verdict is None:
+        return _shown((item, None) for item in found)
+    return _shown([*((item, 0.0) for item in found), *_last(run)])
+
+
+def judged_in(run: EngineRun) -> tuple[JudgedAnswer, ...]:
+    """Every answer of a run that was judged and rests on memories, but for the verified one to the whole question.
+
+    That one is graded, and credits what it rests on with its grade.
+    """
+    judged = [
+        JudgedAnswer(shown=_shown(attempt.grounds), verdict=float(attempt.verified))
+        for attempt in run.attempts
+        if not (attempt.verified and attempt.whole)
+    ]
+    return tuple(answer for answer in judged if any(one.share for one in answer.shown))
+
+
+def learnt_in(run: EngineRun, now: float) -> tuple[Learnt, ...]:
+    """What a verified answer has from documents and web pages that were read for it, and that quote what they tell."""
+    pages = {item.text: item for item, share in _last(run) if run.verified and share > 0 and item.kind == "page"}
+    return tuple(
+        Learnt(statement=item.text, source=item.source, read=now, parents=item.parents)
+        for item in list(pages.values())[:MAX_LEARNT]
+        if not item.text.endswith(UNQUOTED)
+    )
+
+
+def parts_in(run: EngineRun, question: str, most: int) -> tuple[PartAnswer, ...]:
+    """The first sub-questions with verified answers, each once; none that is the task's own question."""
+    found: dict[str, PartAnswer] = {}
+    for one in run.attempts:
+        known = folded(one.question)
+        if one.verified and not one.whole and known != folded(question) and known not in found:
+            found[known] = PartAnswer(question=one.question, answer=one.answer, shown=_shown(one.grounds))
+    return tuple(found.values())[:most]
+
+
+def _last(run: EngineRun) -> Iterable[tuple[ShortTermItem, float]]:
+    whole = [attempt for attempt in run.attempts if attempt.whole]
+    return whole[-1].grounds if whole and run.verdict is not None else ()
+
+
+def _shown(found: Iterable[tuple[ShortTermItem, float | None]]) -> tuple[Shown, ...]:
+    shares: defaultdict[UUID, list[float]] = defaultdict(list)
+    items: dict[UUID, ShortTermItem] = {}
+    for item, share in found:
+        if item.memory_id is not None:
+            items[item.memory_id] = item
+            shares[item.memory_id] += [] if share is None else [share]
+    shown = [
+        Shown(
+            id=one,
+            similarity=item.similarity,
+            share=min(sum(shares[one]), 1.0) if shares[one] else None,
+            proven=item.proven,
+            said=item.said,
+        )
+        for one, item in items.items()
+    ]
+    return tuple(sorted(shown, key=lambda one: -(one.share or 0)))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,16 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorProposal, OperatorResult
-from memshare_agents.reasoning.plan import RESPONDER
-from memshare_agents.reasoning.quote import conversation, quoted
+from memshare_agents.reasoning.coordinator import RESPONDER
+from memshare_agents.reasoning.operator import (
+    Arguments,
+    Context,
+    Operator,
+    OperatorProposal,
+    OperatorResult,
+    conversation,
+    quoted,
+)
 from memshare_llm.structured import ReplyForm, ask
 
 INSTRUCTIONS = """\

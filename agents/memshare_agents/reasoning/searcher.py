@@ -14,7 +14,7 @@ from memshare_agents.reasoning.knowledge import Sort, SortedConditions
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 
 FOUND = 5  # passages and pages a search
 

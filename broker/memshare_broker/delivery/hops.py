@@ -11,13 +11,28 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask, NotedPairs
-from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
-from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, VerdictTask
-from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_broker.wire.grades import (
+    GradedTask,
+    MemoriesCredited,
+    OfferedPair,
+    Question,
+    QuestionTask,
+    Score,
+    Settlement,
+    VerdictTask,
+)
+from memshare_broker.wire.lessons import (
+    Compared,
+    ComparedPairs,
+    CompareTask,
+    Extracted,
+    ExtractTask,
+    Lesson,
+    LessonTask,
+    NotedConcepts,
+    NotedPairs,
+)
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Message, Priority, derived_id
-from memshare_broker.wire.offers import OfferedPair
-from memshare_broker.wire.questions import Question, QuestionTask
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)

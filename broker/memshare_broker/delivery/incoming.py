@@ -18,7 +18,7 @@ from memshare_broker.delivery.hops import Hop, M
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 from memshare_broker.wire.signing import SIGNATURE, Signer, signed_at
 
 DUE = "memshare_due"

@@ -5,14 +5,118 @@ They lie in two hashes of the same fields, so that the details end by themselves
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 import redis
+from pydantic import BaseModel
 
-from memshare_broker.delivery.keys import journey_key, trace_key
-from memshare_broker.delivery.packed_json import unpack
+from memshare_broker.delivery.keys import KEPT, RECENT, journey_key, trace_key
 from memshare_broker.wire.messages import Record
+
+PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
+SHORTEST = 100  # characters; what is shorter gains nothing
+LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
+
+# What records are full of, the most frequent last: deflate finds it there, and need not write it. Never change it: what
+# lies in Redis was packed with it. New words take another first byte.
+_WORDS = (
+    b'"retriever_version": "unverified"traceback": "Traceback (most recent call last):\\n  File \\"", line '
+    b'"reason": "died": "tries": "kind": "gave-up", "error": "entry": {"candidates": '
+    b'"positives": ["negatives": ["accuracy": "version": "labels": "probability": '
+    b'"outcome": "published""held out""stored", "reason": "duplicate""replaced""rejected""not kept""memory_id": "'
+    b'{"steps": [{"number": 1, "parent": null, "depth": 0, "operator": "arguments": "", "read": [], "said": "", '
+    b'"knowledge": [], "verified": true, "model": null, "usage": {"prompt_tokens": 0, "completion_tokens": 0}, '
+    b'"seconds": 0.0}, '
+    b'{"total": 100.0, "threshold": 80.0, "accepted": true, "criteria": {"": {"low": 0.0, "high": 10.0, '
+    b'"points": 20.0}, "rubric": "poem", "rubric_version": "", "model": "openai:", "usage": {"prompt_tokens": 0, '
+    b'"completion_tokens": '
+    b'{"id":"","task":"agents.poem","queue":"poem","body":{"prompt":"","kind":"","memories":3,"documents":[],'
+    b'"submitter":"anonymous","remember":true,"not_shown":[]},"journey":"","stage":"answer","priority":3,"begins":true,'
+    b'"has_result":true,"decides":true}'
+    b'{"task_id": "", "agent": "poem", "kind": "limerick", "answer": "", "model": "offline", "memories": '
+    b'[{"id": "", "similarity": 0.1, "share": null}, {"id": "", "similarity": 0.1, "share": null}], '
+    b'"retriever_version": 0, "usage": {"prompt_tokens": 0, "completion_tokens": 0}, "seconds": 0.001, "steps": []}'
+)
+
+
+def pack(text: str) -> bytes:
+    """A JSON text as it is kept."""
+    written = text.encode(errors="surrogatepass")  # as JSON is read back
+    if len(written) < SHORTEST:
+        return written
+    deflate = zlib.compressobj(LEVEL, zlib.DEFLATED, RAW, MEMORY, zdict=_WORDS)
+    packed = PACKED + deflate.compress(written) + deflate.flush()
+    return packed if len(packed) < len(written) else written
+
+
+def unpack(kept: bytes) -> Any:
+    """The value of what `pack` made, or of plain JSON."""
+    return json.loads(plain(kept))
+
+
+def plain(kept: bytes) -> bytes:
+    """The same as JSON."""
+    if not kept.startswith(PACKED):
+        return kept
+    inflate = zlib.decompressobj(RAW, zdict=_WORDS)
+    return inflate.decompress(kept[len(PACKED) :]) + inflate.flush()
+
+
+class OutcomeRecord(BaseModel):
+    """What became of a journey so far; fields are None until it is known."""
+
+    question: str | None = None
+    total: float | None = None
+    threshold: float | None = None
+    accepted: bool | None = None
+    outcome: str | None = None
+    """What the memory service did with the pair; "not verified" for an answer that is not graded, "not graded" where no
+    model grades, "dropped" for a dead letter that was, "cancelled" for a journey that was ended."""
+    memory_id: UUID | None = None
+    error: str | None = None
+    """Why it is a dead letter, until that is retried."""
+
+    @property
+    def ended(self) -> bool:
+        return self.outcome is not None or self.error is not None
+
+    @property
+    def dead(self) -> bool:
+        return self.outcome is None and self.error is not None
+
+
+def read_outcomes(client: redis.Redis, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
+    """What is known of these journeys; those that were never opened are left out."""
+    texts = client.hmget(KEPT, list(journeys)) if journeys else []
+    return {one: OutcomeRecord.model_validate_json(text) for one, text in zip(journeys, texts, strict=True) if text}
+
+
+def forgo(client: redis.Redis, journey: str) -> None:
+    """Note of a journey that is kept that its dead letter was dropped: nothing more becomes of it."""
+    known = read_outcomes(client, [journey]).get(journey)
+    if known is not None and known.outcome is None:
+        text = known.model_copy(update={"outcome": "dropped"}).model_dump_json(exclude_none=True)
+        client.hset(KEPT, journey, text)
+
+
+def recent(client: redis.Redis) -> list[str]:
+    """The last thousand, the latest first."""
+    return [str(one) for one in client.zrange(RECENT, 0, -1, desc=True)]
+
+
+def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:
+    """Those of some journeys in whose records of these stages a name stands, such as an id; they are read at once."""
+    with client.pipeline(transaction=False) as ask:
+        for one in journeys:
+            ask.execute_command("HMGET", journey_key(one), *stages, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        found = ask.execute()
+    wanted = name.encode()
+    records = zip(journeys, found, strict=True)
+    return [one for one, kept in records if any(wanted in plain(each) for each in kept if each)]
 
 
 class Halves(NamedTuple):

@@ -13,29 +13,44 @@ from itertools import islice
 from typing import Any, Literal, NamedTuple, cast
 
 import redis
+from celery import Celery
+from celery.exceptions import TaskRevokedError
+from celery.states import REVOKED, SUCCESS
 from pydantic import JsonValue
 
 from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing, Parked
-from memshare_broker.delivery.journey_records import join, read_records, split
-from memshare_broker.delivery.keys import (
-    DONE,
-    FAILED,
-    INCARNATIONS,
-    MESSAGES,
-    QUEUES,
-    journey_key,
-    open_key,
-)
-from memshare_broker.delivery.packed_json import pack
-from memshare_broker.delivery.parked import ParkedMessages
+from memshare_broker.delivery.journey_records import join, pack, read_records, split
+from memshare_broker.delivery.keys import DONE, FAILED, INCARNATIONS, MESSAGES, QUEUES, journey_key, open_key
 from memshare_broker.delivery.scripts import Argument, Name, run_script
+from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.wire.messages import Record
 
+
+def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryResult:
+    """What a task did; `request` is Celery's."""
+    return _result(app.backend, task_id, record, SUCCESS, request)
+
+
+def revoked(app: Celery, task_id: str, why: str) -> CeleryResult:
+    """That a task was cancelled."""
+    backend: Any = app.backend
+    return _result(backend, task_id, backend.prepare_exception(TaskRevokedError(why)), REVOKED, None)
+
+
+def _result(backend: Any, task_id: str, value: Any, state: str, request: Any) -> CeleryResult:
+    meta = backend._get_result_meta(result=value, state=state, traceback=None, request=request)
+    meta["task_id"] = task_id
+    key = backend.get_key_for_task(task_id)
+    return CeleryResult(
+        key.decode() if isinstance(key, bytes) else key, str(backend.encode(meta)), int(backend.expires or 0)
+    )
+
+
 Facts = Mapping[str, JsonValue]
-"""What is known for ever of a journey that was opened to be kept (`memshare_broker.delivery.outcome_record`)."""
+"""What is known for ever of a journey that was opened to be kept (`memshare_broker.delivery.journey_records`)."""
 
 CancelOutcome = Literal["cancelled", "running", "ended"]
 """What became of a message whose journey was to end: it may run at this moment, or have ended before."""

@@ -19,12 +19,11 @@ from redis.exceptions import ResponseError
 
 from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
-from memshare_broker.delivery.celery_result import revoked, success
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.entry import Cancellation, Entry
 from memshare_broker.delivery.hops import M
 from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
-from memshare_broker.delivery.ledger import Facts, Failures, Ledger
+from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, outgoing
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain

@@ -22,8 +22,8 @@ from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.runtime.worker import open_stage_services
 from memshare_broker.settings import load_settings
-from memshare_broker.wire.checking import one_line
 from memshare_broker.wire.envelope import UNREADABLE, UnreadableMessage, check_payload, is_id, read_headers
+from memshare_broker.wire.forms import one_line
 
 log = logging.getLogger(__name__)
 

@@ -5,37 +5,207 @@ It says every few seconds that it is there, and one of all workers looks for los
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
 import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import redis
 from celery import Celery, signals
+from celery.bootsteps import RUN  # type: ignore[attr-defined] # the stubs know of no states
 from celery.utils.nodenames import default_nodename, gethostname, nodename
 from celery.worker import WorkController, state
+from celery.worker.consumer import Consumer
+from celery.worker.request import Request
 from prometheus_client import Gauge, start_http_server
 
-from memshare_broker.app import make_app
+from memshare_broker.app import CONCEPTS_QUEUE, SCORER_QUEUE, make_app
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.stage_task import StageServices
+from memshare_broker.delivery.sweeper import ParkedMessages, sweep
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.observe import logs
-from memshare_broker.presence import AgentCard, require_same_secret
+from memshare_broker.observe import logs, tracing
+from memshare_broker.observe.logs import ids
+from memshare_broker.presence import (
+    INTERVAL,
+    WORKER_INCARNATION,
+    AgentCard,
+    Presence,
+    announce,
+    require_same_secret,
+    withdraw,
+)
 from memshare_broker.private_files import keep_private
-from memshare_broker.runtime.shutdown import hand_back_after
-from memshare_broker.runtime.watch import Pulse, WorkerWatch, forget
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.steady_thread import repeat, steady_thread
+from memshare_broker.wire.signing import open_signer
+
+_steps: list[Callable[[], None]] = []
+
+
+def before_the_end(step: Callable[[], None]) -> None:
+    """Have a step taken when this process, or a child that it forks for its tasks, ends in an orderly way."""
+    if not _steps:
+        atexit.register(take_last_steps)
+        signals.worker_process_shutdown.connect(_in_child, weak=False)  # which ends without `atexit`
+    _steps.append(step)
+
+
+def take_last_steps() -> None:
+    """Take the steps, each once."""
+    while _steps:
+        _steps.pop()()
+
+
+def _in_child(**_: Any) -> None:
+    take_last_steps()
+
+
+log = logging.getLogger(__name__)
+
+
+def hand_back_after(seconds: float) -> None:
+    """Let running tasks finish for so many seconds, then put them back into their queues and end the process.
+
+    Threads cannot be ended by themselves. What they would still record stays unrecorded; the next worker does it.
+    """
+    taken = list(state.reserved_requests)  # Celery forgets them when it stops to consume
+    timer = threading.Timer(seconds, _hand_back, args=[seconds, taken])
+    timer.name, timer.daemon = "memshare-grace", True
+    timer.start()
+
+
+def _hand_back(seconds: float, taken: Sequence[Request]) -> None:
+    try:
+        _requeue(seconds, {*taken, *state.active_requests})
+    except Exception:  # such as without Redis
+        log.exception("What has not finished could not go back to its queue: the sweeper sends it again.")
+    take_last_steps()
+    tracing.end()
+    logging.shutdown()
+    os._exit(0)
+
+
+def _requeue(seconds: float, requests: Collection[Request]) -> None:
+    # To the messages themselves: what is asked of a request is done by the consumer, which has stopped.
+    for request in requests:
+        if request.message.acknowledged:
+            continue
+        if request.acknowledged:
+            request.message.ack()
+            continue
+        request.message.requeue()
+        about = ids(task_id=request.id, task=request.name)
+        log.warning("Not finished %.0f s after the signal to end: back in its queue.", seconds, extra=about)
+
+
+RELEASE_EVERY = 1.0  # seconds; a task that is tried again, or was sent to run at a time, is as late as that
+RELEASED_AT_ONCE = 200  # messages
+COLLECT_EVERY = 30.0  # seconds; what a failed task leaves refers to itself, with 100 kB and sockets
+
+Pulse = Callable[[Settings, Sequence[str]], None]
+
+
+class WorkerWatch(threading.Thread):
+    """Announces the worker and touches its heartbeat file, until the process ends.
+
+    What else is to be done every few seconds has threads of its own: a long sweep, or a pulse that waits for its store,
+    does not make the worker look gone.
+    """
+
+    def __init__(
+        self, app: Celery, settings: Settings, consumer: Consumer, cards: Sequence[AgentCard], pulses: Sequence[Pulse]
+    ) -> None:
+        super().__init__(name="memshare-watch", daemon=True)
+        queues = tuple(app.amqp.queues.consume_from)
+        self._app = app
+        self._settings = settings
+        self._consumer = consumer
+        self._pulses = pulses
+        self._client: redis.Redis = connect(settings.redis)
+        self._parked = ParkedMessages(self._client)
+        self._presence = Presence(
+            node=consumer.hostname,
+            pid=os.getpid(),
+            incarnation=WORKER_INCARNATION,
+            queues=queues,
+            agents=tuple(card for card in cards if card.name in queues),
+            scorer_model=settings.model_for("scorer") if {SCORER_QUEUE, CONCEPTS_QUEUE} & {*queues} else None,
+            secrets=open_signer(settings).fingerprints,
+        )
+        self._stopped = threading.Event()
+        signals.worker_shutdown.connect(self._withdraw, weak=False)
+
+    def run(self) -> None:
+        gc.collect()
+        gc.freeze()  # what is there by now stays, and makes looking for garbage slow
+        others: dict[str, tuple[Callable[[], object], float]] = {
+            "memshare-releases": (self._release, RELEASE_EVERY),
+            "memshare-sweeper": (self._sweep, INTERVAL),
+            # Where few tasks fail, Python itself looks for the older part of it once an hour.
+            "memshare-garbage": (gc.collect, COLLECT_EVERY),
+        }
+        for number, pulse in enumerate(self._pulses, 1):
+            run_pulse = functools.partial(pulse, self._settings, self._presence.queues)
+            others[f"memshare-pulse-{number}"] = (run_pulse, INTERVAL)
+        for name, (step, every) in others.items():
+            steady_thread(name, step, self._stopped, every=every)
+        repeat(self.name, self._announce, self._stopped, every=INTERVAL)
+
+    def _announce(self) -> None:
+        announce(self._client, self._presence)
+        self._beat()
+
+    def _sweep(self) -> None:
+        sweep(self._app, self._client, self._settings.lost_after)
+
+    def _beat(self) -> None:
+        if self._settings.heartbeat is not None and takes_tasks(self._consumer):
+            try:
+                self._settings.heartbeat.touch()
+            except OSError as error:
+                log.warning("The heartbeat file cannot be touched: %s", error)
+
+    def _release(self) -> None:
+        """Publish what has waited beside its queue long enough."""
+        while entries := self._parked.release(RELEASED_AT_ONCE):
+            for entry in entries:
+                publish(self._app, entry)
+
+    def _withdraw(self, **_: Any) -> None:
+        self._stopped.set()
+        forget(self._settings.heartbeat)
+        try:
+            withdraw(self._client, self._presence)
+        except redis.RedisError as error:
+            log.warning("This worker is forgotten by itself, Redis does not do its part: %s", error)
+
+
+def takes_tasks(consumer: Consumer) -> bool:
+    """Whether a worker really takes tasks: its consumer runs and is connected, and so does its pool."""
+    there = consumer.blueprint.state == RUN and consumer.pool is not None and consumer.pool.active
+    return bool(there and consumer.connection and consumer.connection.connected)
+
+
+def forget(heartbeat: Path | None) -> None:
+    """Remove a heartbeat file, so that an earlier process does not speak for this one."""
+    if heartbeat is not None:
+        heartbeat.unlink(missing_ok=True)
+
 
 RUNNING = ("memshare_worker_running_tasks", "Tasks that this worker runs now.")
 CONCURRENCY = ("memshare_worker_concurrency", "Tasks that this worker runs at a time.")
-log = logging.getLogger(__name__)
 
 # What became of a message, each stage says in a line of its own; Celery's "received" and "succeeded" say it twice more.
 CHATTY = ("httpx", "httpx2", "celery.worker.strategy", "celery.app.trace")

@@ -1,8 +1,15 @@
 """The settings: what a user may set, by what it is about, and where it is read from."""
 
-from memshare_broker.settings.models import DEFAULT_MODELS, MODELS_OF_ROLES, OFFLINE, Role
-from memshare_broker.settings.reading import PROMPT_LIMIT
-from memshare_broker.settings.settings import SERVER_WAIT, Settings, load_settings
+from memshare_broker.settings.settings import (
+    DEFAULT_MODELS,
+    MODELS_OF_ROLES,
+    OFFLINE,
+    PROMPT_LIMIT,
+    SERVER_WAIT,
+    Role,
+    Settings,
+    load_settings,
+)
 
 __all__ = [
     "DEFAULT_MODELS",

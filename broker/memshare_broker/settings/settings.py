@@ -8,19 +8,292 @@ import re
 from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Literal, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare_broker.redis_server import socket_url
-from memshare_broker.settings.file import environment_before_file
-from memshare_broker.settings.forms import unusable
-from memshare_broker.settings.learning import LearningSettings
-from memshare_broker.settings.models import ModelSettings
-from memshare_broker.settings.places import PlaceSettings
-from memshare_broker.settings.reading import ReadingSettings
-from memshare_broker.settings.work import WatchingSettings, WorkSettings
+from memshare_broker.settings.file import PROVIDERS, environment_before_file
+from memshare_broker.settings.forms import (
+    ListenAddress,
+    Login,
+    Networks,
+    Place,
+    RateLimits,
+    RedisUrl,
+    Secret,
+    TorchDevice,
+    WebAddress,
+    unusable,
+)
+
+
+class PlaceSettings(BaseModel):
+    """A part of the settings: *Where things are*."""
+
+    data: Place = Field(
+        default=Path("~/.memshare"), description="Folder of the embedded Redis, pool and encoders, and of nothing else."
+    )
+    config: Place | None = Field(
+        default=None, description="File of settings. Unset: `memshare.toml` in MEMSHARE_DATA, if there is one."
+    )
+    redis_url: RedisUrl | None = Field(
+        default=None,
+        description="Redis to use, as redis://HOST:PORT/DB or sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME. "
+        "Unset: the embedded one of `memshare up`.",
+    )
+    secret: Secret | None = Field(
+        default=None,
+        description="Secret by which workers know each other's messages, the same for all of a Redis: 32 characters or "
+        "more, or two with a comma while one replaces the other. Unset: MEMSHARE_SECRET_FILE.",
+    )
+    secret_file: Place | None = Field(
+        default=None,
+        description="File with that secret. Unset: `secret` in MEMSHARE_DATA, which `memshare up`, or a worker without "
+        "MEMSHARE_REDIS_URL, makes.",
+    )
+    memory_url: WebAddress | None = Field(
+        default=None,
+        description="Memory service to ask, as http://HOST:PORT. Unset: that of MEMSHARE_DATA, by its socket there.",
+    )
+    memory_token: SecretStr | None = Field(
+        default=None, description="Token that a memory service asks for on a network, and that is sent to it."
+    )
+    memory_listen: ListenAddress | None = Field(
+        default=None,
+        description="Address that a memory worker serves at, as HOST:PORT; it takes MEMSHARE_MEMORY_TOKEN. "
+        "Unset: a socket in MEMSHARE_DATA.",
+    )
+    token: SecretStr | None = Field(
+        default=None, description="Token that `memshare mcp` asks with; `memshare token create NAME …` prints one."
+    )
+    qdrant_url: str | None = Field(
+        default=None, description="Qdrant to keep the pool in, as http://HOST:PORT. Unset: the embedded engine."
+    )
+    qdrant_api_key: SecretStr | None = Field(default=None, description="Qdrant's API key.")
+
+
+Role = Literal["agents", "scorer", "trainer"]
+MODELS_OF_ROLES = tuple(f"model_{role}" for role in get_args(Role))  # the settings that name them
+DEFAULT_MODELS = {"OPENAI_API_KEY": "openai:gpt-5.6-luna", "MISTRAL_API_KEY": "mistral:mistral-small-latest"}
+OFFLINE = "offline"  # in place of a model's name, where there is none
+
+
+class ModelSettings(BaseModel):
+    """A part of the settings: *Models*."""
+
+    model: str | None = Field(
+        default=None,
+        description=f"Chat model: {', '.join(f'{one}:NAME' for one in PROVIDERS)}, or {OFFLINE} for none. "
+        "Unset: by the API key that is set.",
+    )
+    model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
+    model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
+    model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
+    model_timeout: float = Field(default=120, gt=0, le=3_600, description="Seconds a model may take to reply.")
+    model_window: int | None = Field(
+        default=None,
+        ge=512,
+        description="Tokens that a model takes, prompt and answer together, where its server does not tell it. "
+        "Unset: 32,000.",
+    )
+    rate_limits: RateLimits | None = Field(
+        default=None,
+        description="Calls of all workers together, as MODEL=N requests, N tokens; … (a minute; * in MODEL matches "
+        "anything). Unset: no limit.",
+    )
+    prices: Place | None = Field(
+        default=None, description="TOML file with the prices of models: see [limits and budgets](budgets.md)."
+    )
+
+    def model_for(self, role: Role) -> str:
+        """The chat model of a role: its own, the common one, or what the API keys allow."""
+        own: str | None = getattr(self, f"model_{role}")
+        return own or self.model or next((one for key, one in DEFAULT_MODELS.items() if os.environ.get(key)), OFFLINE)
+
+
+class LearningSettings(BaseModel):
+    """A part of the settings: *Memories and learning*."""
+
+    encoder: str | None = Field(
+        default=None,
+        description="A sentence-transformers model or folder, or openai:NAME. Unset: the bundled all-MiniLM-L6-v2.",
+    )
+    device: TorchDevice | None = Field(
+        default=None,
+        description="Torch device of the encoder and of consolidation: cpu, cuda, cuda:N or mps. "
+        "Unset: a GPU if there is one.",
+    )
+    encoders: Place | None = Field(
+        default=None,
+        description="Folder of the encoders that consolidation writes; on several machines a shared one. "
+        "Unset: `encoders` in MEMSHARE_DATA.",
+    )
+    exports: Place | None = Field(
+        default=None,
+        description="Folder of encoders as they are served, each exported once; it may be shared, or come with an "
+        "image. Unset: `exports` in MEMSHARE_DATA.",
+    )
+    learn: bool = Field(
+        default=True, description="Whether retrievers [learn](retriever.md): false saves the calls of their lessons."
+    )
+    consolidate: bool = Field(
+        default=True,
+        description="Whether the trainer [consolidates](retriever.md) by itself, with up to 20,000 memories in "
+        "all pools.",
+    )
+    concepts: bool = Field(default=True, description="Whether memories get [concepts](concepts.md); ten share a call.")
+    concepts_wait: float = Field(
+        default=60,
+        ge=0,
+        le=3_600,
+        description="Seconds that a memory waits at most for others, to share a call for concepts, labels or "
+        "comparisons.",
+    )
+    labels: Literal["json", "logprobs"] = Field(
+        default="json",
+        description="How labels are asked for: json, a call for lessons; logprobs, one a candidate.",
+    )
+    lessons_together: int = Field(
+        default=10, ge=1, le=10, description="Lessons that share a call for labels at most; 1 gives each its own."
+    )
+    lesson_share: float = Field(
+        default=0.25,
+        ge=0,
+        le=1,
+        description="Share of new memories that become lessons once a pool's retriever has had 200 lessons; it falls "
+        "as lessons grow in number.",
+    )
+    lessons_kept: int = Field(default=2_000, ge=100, description="Lessons kept of each pool, spread evenly over time.")
+    submitter_share: float = Field(
+        default=0.67,
+        gt=0,
+        le=1,
+        description="Largest share of the memories shown that may come from one submitter, if there are others.",
+    )
+    scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
+
+
+PROMPT_LIMIT = 20_000  # characters
+
+
+class ReadingSettings(BaseModel):
+    """A part of the settings: *Agents, and what they read*."""
+
+    agents_dir: Place | None = Field(
+        default=None, description="Folder of your own agents: NAME.toml and NAME.rubric.toml."
+    )
+    prompt_limit: int = Field(
+        default=PROMPT_LIMIT, ge=1, description="Longest prompt, and longest answer of a memory, in characters."
+    )
+    withhold: float = Field(
+        default=0.05,
+        ge=0,
+        le=1,
+        description="Share of the tasks, 0 to 1, from which one memory is withheld at random, to [measure what "
+        "memories do](retriever.md#is-it-worth-it); 0: never, and [no number of memories]"
+        "(retriever.md#how-many-are-shown) is tried by chance.",
+    )
+    documents: str | None = Field(
+        default=None,
+        description="Folders and files, with colons between them, that the reasoning agent may read. Unset: none.",
+    )
+    searxng_url: WebAddress | None = Field(
+        default=None, description="SearXNG to search the web with, as http://HOST:PORT. Unset: no web search."
+    )
+    browser_networks: Networks | None = Field(
+        default=None,
+        description="Networks, with commas between them, whose web pages are read although they are not public, such "
+        "as 10.0.0.0/8. Unset: none.",
+    )
+    browser_seconds: float = Field(default=20, gt=0, le=60, description="Seconds that a web page or search may take.")
+    browser_bytes: int = Field(
+        default=10_000_000, ge=1_000, le=50_000_000, description="Longest web page or document that is read, in bytes."
+    )
+
+
+class WorkSettings(BaseModel):
+    """A part of the settings: *Work and failure*."""
+
+    concurrency: int = Field(default=32, ge=1, le=500, description="Tasks that one worker runs at a time.")
+    tries: int = Field(default=6, ge=1, le=20, description="Maximum attempts before a task becomes a dead letter.")
+    retry_hours: float = Field(
+        default=24, gt=0, description="Hours after its first failure for which a task is tried again."
+    )
+    queue_limit: int = Field(
+        default=50_000, ge=0, description="Open tasks of a queue above which it takes no new ones; 0: no limit."
+    )
+    request_limit: int = Field(
+        default=6_000,
+        ge=0,
+        description="Requests a minute of each token at [the doors](doors.md#bounds), all of which may come at once; "
+        "0: no limit.",
+    )
+    open_limit: int = Field(
+        default=1_000,
+        ge=0,
+        description="Tasks of each token at the doors that may wait for their answers; 0: no limit. Not for `admin`.",
+    )
+    offer_limit: int = Field(
+        default=10_000,
+        ge=0,
+        description="Answers that each token may offer in a UTC day; 0: no limit. Not for `admin`.",
+    )
+    grace: float = Field(
+        default=25,
+        ge=0,
+        description="Seconds that running tasks get to finish after SIGTERM; then they go back to their queue.",
+    )
+    lease: float | None = Field(
+        default=None,
+        gt=0,
+        description="Seconds after which a task that is in no queue and no worker is sent again. Unset: twice "
+        "MEMSHARE_MODEL_TIMEOUT and 100, at least 340.",
+    )
+    keep_days: float = Field(
+        default=7, gt=0, description="Days that it is known of a task what was asked, answered, scored and remembered."
+    )
+    keep_traces_days: float = Field(
+        default=1,
+        gt=0,
+        description="Days that the details of its trace are kept too (steps, ranges of its grade, lesson, concepts, "
+        "times), and its result as Celery stores it.",
+    )
+
+
+class WatchingSettings(BaseModel):
+    """A part of the settings: *Watching*."""
+
+    log_format: Literal["text", "json"] = Field(
+        default="text", description="How workers log: text, or json for one JSON object a line."
+    )
+    metrics_port: int | None = Field(
+        default=None,
+        ge=1,
+        le=65_535,
+        description="Port on which a worker serves metrics of its own. With `memshare up` it is that of the first "
+        "worker, and each other one has the next. Unset: none.",
+    )
+
+    @field_validator("metrics_port", mode="before")
+    @classmethod
+    def _no_service(cls, given: object) -> object:
+        """Kubernetes calls the address of a service memshare-metrics so, as tcp://HOST:PORT."""
+        return None if isinstance(given, str) and "://" in given else given
+
+    heartbeat: Place | None = Field(
+        default=None,
+        description="File that a worker touches every 5 seconds while it takes tasks and Redis answers; one that is 30 "
+        "seconds old is of a worker that does not. Unset: none.",
+    )
+    flower_auth: Login | None = Field(
+        default=None,
+        description="USER:PASSWORD that Flower of `memshare up` asks for. Unset: one is made for the data folder, on "
+        "loopback alone, and printed.",
+    )
+
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,7 @@ from celery.app.task import Context
 from kombu.utils.json import loads
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
-from memshare_broker.wire.checking import one_line, readable
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import Label, one_line, readable
 
 UNREADABLE = "memshare_unreadable"
 """The header of an envelope that we put around what is none: why it cannot be read."""

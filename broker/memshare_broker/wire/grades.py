@@ -5,10 +5,66 @@ from __future__ import annotations
 from typing import Literal
 from uuid import UUID
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from memshare_broker.wire.forms import Label, Percent
-from memshare_broker.wire.messages import AnsweredTask, Message, Shown, Usage
+from memshare_broker.wire.forms import Label, Percent, Written
+from memshare_broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, Shown, Usage
+
+
+class OfferedPair(Message):
+    """A prompt and its answer, to `scorer.offer`, with which a journey of its own begins: graded, settled, learnt from.
+
+    `agent` is whose answer it stands as, with its `pool` and `rubric`; `shown` are the memories of this pool that
+    helped, and `recall_id` is the recall that found them. Shares in an answer are judged by the deployment's own agents
+    alone.
+    """
+
+    agent: Label
+    pool: Label
+    rubric: Label
+    kind: Label | None = None
+    prompt: Written
+    answer: Written
+    model: Label | None = None
+    submitter: Label = "anonymous"
+    shown: tuple[Shown, ...] = Field(default=(), max_length=MAX_MEMORIES)
+    recall_id: UUID | None = None
+    remember: bool = True
+    trial: Label | None = Field(default=None, description="a rubric to be graded by instead; nothing else comes of it")
+
+    @field_validator("shown")
+    @classmethod
+    def _without_shares(cls, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
+        if any(one.share is not None for one in shown):
+            raise ValueError("a 'share' is judged by agents of the deployment alone: leave it out")
+        return shown
+
+    def answered(self, journey: str) -> AnsweredTask:
+        """The pair as the scorer takes it from agents."""
+        return AnsweredTask(journey=journey, offered=True, **self.model_dump(exclude={"recall_id", "trial"}))
+
+
+class QuestionTask(Message):
+    """What a client submits to `agents.NAME.question`: a standard answer, for which a question is wanted.
+
+    `round` counts the questions that were wanted for this answer, this one included; `earlier` are those that it got.
+    """
+
+    answer: Written
+    kind: Label | None = None
+    submitter: Label = "anonymous"
+    round: int = Field(default=1, ge=1)
+    earlier: tuple[str, ...] = Field(default=(), max_length=100)
+    remember: bool = True
+
+
+class Question(Message):
+    """The question, to which the standard answer would be a good reply."""
+
+    question: str
+    model: str
+    usage: Usage
+    seconds: float
 
 
 class CriterionScore(Message):

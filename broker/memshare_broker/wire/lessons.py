@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from pydantic import Field
 
-from memshare_broker.wire.comparisons import MOST, Compared
 from memshare_broker.wire.forms import Label, Share
 from memshare_broker.wire.messages import Embedding, Message, PaidTask, Usage
+
+MOST = 4  # memories with which one is compared
+LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
+
+
+class Said(Message):
+    """What a memory says; a statement has no prompt, or the question that it answers."""
+
+    id: UUID
+    prompt: str | None
+    answer: str
+
+    @classmethod
+    def of(cls, memory_id: UUID, prompt: str | None, answer: str) -> Said:
+        return cls(id=memory_id, prompt=prompt and prompt[:LONGEST_TEXT], answer=answer[:LONGEST_TEXT])
+
+
+class CompareTask(PaidTask):
+    """From the memory service to the scorer: which of `others` cannot be true together with `memory`?"""
+
+    memory: Said
+    others: tuple[Said, ...] = Field(min_length=1, max_length=MOST)
+
+
+class Compared(Message):
+    """What the scorer said: the memories that contradict the one, each with the reason."""
+
+    memory_id: UUID
+    contradicted: dict[UUID, str]
+    compared: int
+    model: str
+    usage: Usage
+
+
+class ComparedPairs(Message):
+    """From the scorer or the trainer to the memory service: what was said of a memory and each of these others."""
+
+    journey: str
+    pool: Label
+    compared: Compared
+    others: tuple[UUID, ...]
+
+
+class NotedPairs(Message):
+    """What the memory service did with it: of how many pairs it was noted. A pair is left out where one is gone."""
+
+    memory_id: UUID
+    noted: int
+
+
+Level = Literal["-1", "0", "1", "2", "3", "4"]
+Concepts = dict[Level, Annotated[tuple[Label, ...], Field(max_length=30)]]
+"""Names by level: -1 subjects, 0 the topic, 1 to 4 ever more general."""
+
+
+class ExtractTask(PaidTask):
+    """From the memory service to the concept worker: which concepts does a memory have?
+
+    Its text is read from the pool when its turn comes.
+    """
+
+    memory_id: UUID
+
+
+class Extracted(Message):
+    """From the concept worker to the memory service: the concepts of a memory.
+
+    `said` names the text that they are of, as `memshare_memory.memory.memory_id` does. Without concepts nobody
+    was asked, for the memory is gone or has some already, or there is no model.
+    """
+
+    journey: str
+    pool: Label
+    memory_id: UUID
+    said: UUID | None = None
+    concepts: Concepts = Field(default={})
+    model: str | None = None
+    usage: Usage = Usage()
+
+
+class NotedConcepts(Message):
+    """What the memory service did with the concepts of a memory.
+
+    "gone" is a memory that was forgotten meanwhile, "changed" one that says something else by now.
+    """
+
+    memory_id: UUID
+    outcome: Literal["written", "known", "gone", "changed"]
 
 
 class Candidate(Message):

@@ -8,9 +8,8 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from memshare_broker.names import NAME
 from memshare_broker.wire.conversation import written
-from memshare_broker.wire.forms import Label, Moment, Share
+from memshare_broker.wire.forms import NAME, Label, Moment, Share
 from memshare_broker.wire.same_text import is_blank
 
 if TYPE_CHECKING:

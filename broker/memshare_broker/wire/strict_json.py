@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import one_line
+from memshare_broker.wire.forms import one_line
 
 
 def loads(text: str | bytes) -> Any:

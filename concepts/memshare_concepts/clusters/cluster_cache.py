@@ -18,9 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_concepts.clusters.cluster import Clusters
+from memshare_concepts.clusters.cluster import Clusters, described
 from memshare_concepts.clusters.clustering import memberships
-from memshare_concepts.clusters.described import described
 from memshare_concepts.pool_graph import PoolConcepts
 
 FOLDER = "clusters"

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.extraction import Hierarchy
 from memshare_memory.memory import Memory, memory_id
 
 WRITTEN = 1_672_531_200.0

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from memshare_broker.errors import TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply
-from memshare_llm.limits.prices import Prices
+from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply, was_cut
+from memshare_llm.limits.budget import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
-from memshare_llm.window import was_cut
 
 log = logging.getLogger(__name__)
 

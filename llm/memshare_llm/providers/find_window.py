@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import httpx2
 
+from memshare_llm.chat import LLAMA_CPP, OLLAMA, VLLM, Window
 from memshare_llm.providers.endpoint import OWN, find_endpoint
 from memshare_llm.providers.http_client import open_client
-from memshare_llm.window import LLAMA_CPP, OLLAMA, VLLM, Window
 
 ASK_WITHIN = 5.0  # seconds for each question
 LARGEST = 100_000_000  # tokens

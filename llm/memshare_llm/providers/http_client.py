@@ -2,11 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import math
+import re
+import time
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpx2
 
+from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.observe.masking import masked
 from memshare_broker.time_limit import CallsInTime
+
+MAX_WORDS = 500
+LONGEST_ERROR = 100_000  # characters of an error that are looked through
+
+# Besides everything from 500: request timeout, conflict, too early, too many requests; and a server that is not there
+# yet or no more, or has no room for anybody: it is away for every task alike.
+_PASSING: dict[int, Reason] = {
+    408: "time-out",
+    409: "busy",
+    425: "busy",
+    429: "rate limit",
+    504: "time-out",
+    **dict.fromkeys((502, 503, 521, 522, 523, 529), "model away"),
+}
+_LASTING: dict[int, Reason] = {401: "credentials", 403: "credentials", 404: "unknown model", 413: "too long"}
+# The codes say more than the status where both are given.
+_CODES: dict[str, Reason] = {
+    "model_not_found": "unknown model",
+    "context_length_exceeded": "too long",
+    "exceed_context_size_error": "too long",
+}
+_TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
+# Sent with the status of a rate limit, but only a person can lift them.
+_SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+
+
+def translate(model: str, error: Exception, response: httpx2.Response | None = None) -> TryAgain | GiveUp:
+    """What to raise instead of an SDK's `error`: by the provider's `response`, or for want of one."""
+    if response is None:
+        cause = error if isinstance(error, httpx2.RequestError) else error.__cause__
+        if isinstance(cause, ReplyTooLong):
+            return GiveUp(f"{model}: {cause}; ask for a shorter answer.", "too long")
+        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
+            return TryAgain(f"{model} could not be reached: {str(cause)[:MAX_WORDS]}", reason="model away")
+        if isinstance(cause, httpx2.TimeoutException):
+            return TryAgain(f"{model} did not reply in time; MEMSHARE_MODEL_TIMEOUT gives it more.", reason="time-out")
+        if isinstance(cause, httpx2.DecodingError):
+            return TryAgain(f"{model} sent a reply that is not packed as it says: {cause}", reason="invalid reply")
+        words = f"{model} hung up: {str(cause or error)[:MAX_WORDS]}"
+        return TryAgain(words, reason="connection")
+    status = response.status_code
+    words, codes = _words(response.content.decode("utf-8", "replace"))
+    message = f"{model} answered {status}: {words}"
+    if codes & _SPENT:
+        return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "credentials")
+    if status >= 500 or status < 300 or status in _PASSING:
+        return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
+    by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)
+    by_words: Reason | None = "too long" if status == 400 and _TOO_LONG.search(words) else None
+    return GiveUp(message, by_code or by_words or _LASTING.get(status, "refused"))
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a response asks to wait: `retry-after-ms`, or `Retry-After` (a number or a date)."""
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            wait = float(headers.get(name, "")) / per_second
+        except ValueError:
+            continue
+        if math.isfinite(wait):
+            return max(wait, 0.0)
+    try:
+        return max(parsedate_to_datetime(headers.get("retry-after", "")).timestamp() - time.time(), 0.0)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _words(body: str) -> tuple[str, set[str]]:
+    """The provider's own words without the keys that it echoes, and the codes that it gave with them."""
+    try:
+        payload: Any = json.loads(body) if len(body) <= LONGEST_ERROR else body
+    except (ValueError, RecursionError):
+        payload = body
+    if isinstance(payload, dict):
+        payload = payload.get("error", payload)
+    if not isinstance(payload, dict):
+        return _cut(str(payload)) or "(no words)", set()
+    words = payload.get("message") or payload.get("detail") or payload
+    codes = {str(payload.get("code")), str(payload.get("type"))}
+    return _cut(words if isinstance(words, str) else json.dumps(words)), codes
+
+
+def _cut(words: str) -> str:
+    return masked(words[:LONGEST_ERROR].strip())[:MAX_WORDS]
+
 
 # Room for the longest text that is taken, every character escaped, and for the model's reasoning beside it.
 MAX_REPLY_BYTES = 8_000_000

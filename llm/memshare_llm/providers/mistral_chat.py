@@ -15,10 +15,8 @@ from pydantic import BaseModel
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from memshare_llm.providers.endpoint import find_endpoint
-from memshare_llm.providers.http_client import open_client
-from memshare_llm.providers.http_errors import translate
-from memshare_llm.providers.reply_limit import ReplyLimit
-from memshare_llm.providers.strict_schema import schema_name, strict_schema
+from memshare_llm.providers.http_client import open_client, translate
+from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
 
 if TYPE_CHECKING:
     from mistralai.client.models import ChatCompletionRequestMessageTypedDict, ResponseFormatTypedDict

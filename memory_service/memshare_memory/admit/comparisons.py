@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from uuid import UUID
 
 import numpy as np
@@ -11,11 +12,46 @@ from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.presence import is_invented
-from memshare_broker.wire.comparisons import MOST, CompareTask, Said
+from memshare_broker.wire.lessons import MOST, CompareTask, Said
+from memshare_broker.wire.messages import derived_id
 from memshare_memory.memory import Memory, folded
-from memshare_memory.recall.conflicts import Conflicts
-from memshare_memory.recall.rivalry import NEAR_CURATED, same_question
+from memshare_memory.recall.conflicts import NEAR_CURATED, Conflicts, same_question
 from memshare_memory.stores.store import Hit, Query, Store, Where
+
+AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
+
+Send = Callable[[Sequence[NextMessage]], None]
+"""Sends messages, each of a journey that it names, to their queues."""
+
+
+class ComparisonRequests:
+    """Asks for comparisons of the memories of all pools."""
+
+    def __init__(self, client: redis.Redis, send: Send) -> None:
+        self._client = client
+        self._send = send
+
+    def compare(self, store: Store, memories: Sequence[Memory]) -> None:
+        """Compare memories that were written just now; every two of them once."""
+        asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
+        messages = []
+        for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
+            others = rivals_among(near, self._client, memory, asked[memory.id])
+            for other in others:
+                asked[other.id].add(memory.id)
+            if others:
+                journey = str(derived_id("compare", *(f"{one.id} {one.key} {one.answer}" for one in (memory, *others))))
+                messages.append(comparison(journey, memory, others)._replace(journey=journey))
+        self._send(messages)
+
+
+def _with_near(store: Store, memories: Sequence[Memory]) -> Iterator[tuple[Memory, list[Hit]]]:
+    """Memories, each with those near to it; a few at once, for whoever recalls waits for a search that runs."""
+    for start in range(0, len(memories), AT_ONCE):
+        vectors = store.dense_of([memory.id for memory in memories[start : start + AT_ONCE]])
+        there = [memory for memory in memories[start : start + AT_ONCE] if memory.id in vectors]  # not forgotten since
+        yield from zip(there, near_each(store, [(memory, vectors[memory.id]) for memory in there]), strict=True)
+
 
 SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
 LOOKED_AT = 12  # memories, the nearest ones

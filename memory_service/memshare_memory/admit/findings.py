@@ -9,14 +9,12 @@ import redis
 
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
-from memshare_broker.wire.comparisons import ComparedPairs, NotedPairs
-from memshare_broker.wire.extractions import Extracted, NotedConcepts
+from memshare_broker.wire.lessons import ComparedPairs, Extracted, NotedConcepts, NotedPairs
 from memshare_memory.memory import memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import sparse_of
-from memshare_memory.stores.pages import by_ids
-from memshare_memory.stores.store import Vectors
+from memshare_memory.stores.store import Vectors, by_ids
 
 log = logging.getLogger(__name__)
 

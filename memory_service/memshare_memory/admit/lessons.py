@@ -13,7 +13,7 @@ from memshare_broker.wire.messages import AnsweredTask, Embedding, derived_id
 from memshare_memory.memory import Memory
 from memshare_memory.recall.bandit_arms import WaitingEvidence
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.standings import retriever_key
+from memshare_memory.recall.trust import retriever_key
 
 ALL_UNTIL = 200  # lessons of a pool, in which most is learnt
 LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that a drift is seen

@@ -10,8 +10,7 @@ from pathlib import Path
 import redis
 
 from memshare_memory.memory import Memory
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Store, Where
+from memshare_memory.stores.store import Store, Where, every
 
 MEANS = "memshare:seeds"  # hash: pool → mean score of its seeds
 _SUMS = "memshare:seeds:sums"  # hash: pool → sum of their scores

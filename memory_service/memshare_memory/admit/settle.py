@@ -16,10 +16,9 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AnsweredTask
-from memshare_memory.admit.admission import Admission
+from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
-from memshare_memory.admit.learnt import StoredStatements, keep_learnt
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.memory import Memory
@@ -29,8 +28,7 @@ from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.how_many import HowMany
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.pages import by_ids
-from memshare_memory.stores.store import Store
+from memshare_memory.stores.store import Store, by_ids
 
 log = logging.getLogger(__name__)
 

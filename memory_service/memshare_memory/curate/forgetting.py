@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import redis
+from redis.exceptions import ResponseError
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
-from memshare_memory.admit.asked_concepts import extraction, needing
+from memshare_memory.admit.after import extraction, needing
+from memshare_memory.admit.comparisons import Send
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.curate.comparing import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
+from memshare_memory.curate.curate import write
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.rewriting import rewrite_all
-from memshare_memory.curate.selection import Selection
-from memshare_memory.curate.stale import make_stale, no_longer_stale, stale_once
+from memshare_memory.curate.stale import children_of, make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.traces import remove_traces
-from memshare_memory.curate.write import write
 from memshare_memory.forget.answers import (
     FilesRewritten,
     ForgetPreview,
@@ -29,16 +32,139 @@ from memshare_memory.forget.answers import (
     TrashPage,
 )
 from memshare_memory.forget.reviews import drop_question_concepts, drop_questions, drop_summaries
-from memshare_memory.forget.take_out import TakeOut
-from memshare_memory.forget.trash import Trash
-from memshare_memory.forget.worths import Worths
+from memshare_memory.forget.trash import TakeOut, Trash, Worths
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.bandit_arms import GivenCredit, less
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
-from memshare_memory.recall.given_credit import GivenCredit, less
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.pages import by_ids, every
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.open_store import rewrite_files
+from memshare_memory.stores.store import Store, Where, by_ids, every
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The memories that are meant, by id."""
+
+    there: dict[UUID, Memory]
+    """Those of the pool."""
+    trashed: dict[UUID, Memory]
+    """Those of the trash."""
+    unreadable: list[UUID]
+    """Ids that were asked for, of points of the pool that cannot be read as memories."""
+    unknown: list[UUID]
+    """Ids that were asked for and that the pool does not have; the trash has them."""
+    derived: int
+    """How many of all these were derived from those asked for."""
+
+    @classmethod
+    def find(cls, store: Store, trash: Trash, forget: Forget) -> Selection:
+        """Raises `BadInput` for an id that neither has."""
+        there = {memory.id: memory for where in _wheres(forget) for memory in every(store, where)}
+        trashed = {memory.id: memory for memory in _in_trash(trash, forget)}
+        absent = [one for one in dict.fromkeys(forget.ids) if one not in there]
+        has_vector = store.dense_of(absent) if absent else {}
+        unreadable = [one for one in absent if one in has_vector]
+        unknown = [one for one in absent if one not in unreadable]
+        missing = [one for one in unknown if one not in trashed]
+        if missing:
+            raise BadInput(f"No memory has the id {str(missing[0])!r}; nothing was forgotten.")
+        asked = len(there.keys() | trashed.keys())
+        if forget.with_children or forget.only_children:
+            wanted = there.keys() | trashed.keys()
+            _add_children(store, trash, there, trashed)
+            if forget.only_children:
+                there = {one: memory for one, memory in there.items() if one not in wanted}
+                trashed = {one: memory for one, memory in trashed.items() if one not in wanted}
+                asked, unreadable, unknown = 0, [], []
+        return cls(there, trashed, unreadable, unknown, len(there.keys() | trashed.keys()) - asked)
+
+
+def _add_children(store: Store, trash: Trash, there: dict[UUID, Memory], trashed: dict[UUID, Memory]) -> None:
+    """All memories that were derived from these, directly or by others."""
+    in_trash = [item.memory for item in trash.every()]
+    fresh = [*there, *trashed]
+    while fresh:
+        parents, known = set(fresh), there.keys() | trashed.keys()
+        children = children_of(store, fresh)
+        forgotten = {memory.id: memory for memory in in_trash if parents.intersection(memory.parents)}
+        there |= children
+        trashed |= forgotten
+        fresh = sorted((children.keys() | forgotten.keys()) - known)
+
+
+def _wheres(forget: Forget) -> Sequence[Where]:
+    meant = [Where(ids=forget.ids)] if forget.ids else []
+    if forget.submitter is not None:
+        meant.append(Where(submitter=forget.submitter))
+    if forget.model is not None:
+        meant.append(Where(model=forget.model))
+    if forget.task_id is not None:
+        meant.append(Where(task_id=forget.task_id))
+    if not meant:
+        raise BadInput("Say what to forget: ids, a submitter, a model or a task.")
+    return meant
+
+
+def _in_trash(trash: Trash, forget: Forget) -> list[Memory]:
+    found = [item.memory for item in trash.read(forget.ids)]
+    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
+    given = {name: value for name, value in wanted.items() if value is not None}
+    if given:
+        memories = [item.memory for item in trash.every()]
+        found += [one for one in memories if any(getattr(one, name) == value for name, value in given.items())]
+    return found
+
+
+log = logging.getLogger(__name__)
+
+LONGEST = 240.0  # seconds that Redis may take for each of its files
+POLL = 0.05
+
+
+def rewrite_all(store: Store, client: redis.Redis) -> FilesRewritten:
+    """Rewrite them, and return when that is done."""
+    copies = rewrite_files(store)
+    return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(client), copies=copies or ())
+
+
+def _rewrite_redis(client: redis.Redis) -> bool:
+    """Have Redis write its append-only log anew, and its snapshot where it makes any; False where it does not."""
+    try:
+        if _state(client)["aof_enabled"]:
+            client.bgrewriteaof()
+            _wait(client, "aof_rewrite_in_progress", "aof_rewrite_scheduled")
+            _require_ok(client, "aof_last_bgrewrite_status")
+        if client.config_get("save").get("save"):
+            client.bgsave()
+            _wait(client, "rdb_bgsave_in_progress")
+            _require_ok(client, "rdb_last_bgsave_status")
+    except (ResponseError, _NotRewritten) as error:
+        log.warning("Redis does not rewrite its files, which have what was purged until it does: %s", error)
+        return False
+    return True
+
+
+class _NotRewritten(Exception):
+    pass
+
+
+def _state(client: redis.Redis) -> dict[str, Any]:
+    return dict(client.info("persistence"))
+
+
+def _wait(client: redis.Redis, *signs: str) -> None:
+    deadline = time.monotonic() + LONGEST
+    while any(_state(client).get(sign) for sign in signs):
+        if time.monotonic() > deadline:
+            raise _NotRewritten(f"it took longer than {LONGEST:.0f} s")
+        time.sleep(POLL)
+
+
+def _require_ok(client: redis.Redis, status: str) -> None:
+    if (found := _state(client)[status]) != "ok":
+        raise _NotRewritten(f"{status} is {found!r}")
+
 
 EXAMPLES = 5  # memories that a preview shows
 

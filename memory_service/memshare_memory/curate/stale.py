@@ -11,8 +11,7 @@ from uuid import UUID
 
 from memshare_memory.memory import Became, Cause, Memory
 from memshare_memory.recall.recall import Recall, sparse_of
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Store, Vectors, Where
+from memshare_memory.stores.store import Store, Vectors, Where, every
 
 PAGE = 256  # memories whose children are looked for at once
 

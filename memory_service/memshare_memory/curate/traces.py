@@ -9,10 +9,8 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.journey_records import read_records
+from memshare_broker.delivery.journey_records import OutcomeRecord, read_records, unpack
 from memshare_broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES, TRACE
-from memshare_broker.delivery.outcome_record import OutcomeRecord
-from memshare_broker.delivery.packed_json import unpack
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.forget.answers import Purged

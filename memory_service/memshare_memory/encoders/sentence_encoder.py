@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.errors import BadInput
 from memshare_memory.encoders.device import torch_device
-from memshare_memory.encoders.encoder import UNLIMITED
-from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
+from memshare_memory.encoders.encoder import BUNDLED, UNLIMITED, bundled_folder
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

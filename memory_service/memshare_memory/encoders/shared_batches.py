@@ -2,18 +2,127 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import NamedTuple
+from heapq import heappop, heappush
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.errors import GiveUp
 from memshare_memory.encoders.encoder import UNLIMITED, BoundedEncoder, Encoder
-from memshare_memory.encoders.fair_queue import FairQueue
-from memshare_memory.encoders.windows import SPECIAL, cost, cut, mean_of
+
+Work = TypeVar("Work")
+
+
+class _Place(NamedTuple):
+    due: float
+    number: int
+    owner: str
+    cost: float
+
+
+class FairQueue(Generic[Work]):
+    """Work of several owners in the order in which it is due; not safe to share between threads.
+
+    Work is due after its cost, once for itself and once for each piece that its owner has in the queue already. What is
+    put in is due later than what was taken last, so that everything has its turn (self-clocked fair queueing, Golestani
+    1994).
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[_Place, Work]] = []
+        self._of: Counter[str] = Counter()
+        self._clock = 0.0
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, owner: str, cost: float, work: Work) -> None:
+        """Add work; its cost is over 0, in the unit of `take`."""
+        self._of[owner] += 1
+        self._number += 1
+        place = _Place(self._clock + cost * self._of[owner], self._number, owner, cost)
+        heappush(self._waiting, (place, work))
+
+    def take(self, most: float) -> list[Work]:
+        """The work that is due first: one piece, and as much more as costs no more than `most` together."""
+        taken: list[Work] = []
+        spent = 0.0
+        while self._waiting and (not taken or spent + self._waiting[0][0].cost <= most):
+            place, work = heappop(self._waiting)
+            self._clock = place.due
+            self._of[place.owner] -= 1
+            if not self._of[place.owner]:
+                del self._of[place.owner]
+            spent += place.cost
+            taken.append(work)
+        return taken
+
+
+MOST = 16  # pieces of a text; of a longer one, so many that are spread evenly over it
+SPECIAL = 2  # tokens that a model puts around every text
+ASCII, OTHER = 0.3, 1.0  # tokens of a character: words of four letters with a space, and scripts that are spelt out
+
+_WORD = re.compile(r"\S+\s*|\s+")
+
+
+def cut(text: str, window: int) -> list[str]:
+    """The pieces of a text that an encoder reads, which reads `window` tokens at a time."""
+    return spread(list(pieces(text, window - SPECIAL)))
+
+
+def mean_of(parts: Sequence[str], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The vector of a text from those of its pieces, of shape (pieces, dimension). One piece keeps its own."""
+    if len(parts) == 1:
+        return np.asarray(vectors[0])
+    mean = np.average(vectors, axis=0, weights=[cost(part) for part in parts])
+    return np.asarray(mean / np.linalg.norm(mean), dtype=np.float32)
+
+
+def pieces(text: str, tokens: int) -> Iterator[str]:
+    """The parts of a text that have at most so many tokens each, cut between words where that is possible."""
+    if cost(text) <= tokens:
+        yield text
+        return
+    piece, taken = "", 0.0
+    for word in _words(text, tokens):
+        needed = cost(word)
+        if piece and taken + needed > tokens:
+            yield piece
+            piece, taken = "", 0.0
+        piece += word
+        taken += needed
+    if piece.strip():
+        yield piece
+
+
+def spread(parts: Sequence[str]) -> list[str]:
+    """All parts, or `MOST` of them, the first and the last among them."""
+    if len(parts) <= MOST:
+        return list(parts)
+    return [parts[round(at * (len(parts) - 1) / (MOST - 1))] for at in range(MOST)]
+
+
+def cost(text: str) -> float:
+    """About how many tokens a text has, rather more than fewer."""
+    plain = sum(map(str.isascii, text)) if not text.isascii() else len(text)
+    return ASCII * plain + OTHER * (len(text) - plain)
+
+
+def _words(text: str, tokens: int) -> Iterator[str]:
+    """The words with the white space behind them; one that is too long, as all of a Chinese text may be, is cut."""
+    longest = max(1, int(tokens / OTHER) - 1)
+    for found in _WORD.finditer(text):
+        word = found.group()
+        for start in range(0, len(word), longest):
+            yield word[start : start + longest]
+
 
 LARGEST_SHARED = 64  # texts
 

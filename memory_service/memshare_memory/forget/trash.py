@@ -3,13 +3,109 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.packed_json import pack, unpack
-from memshare_memory.forget.answers import ForgottenMemory
+from memshare_broker.delivery.journey_records import pack, unpack
+from memshare_memory.forget.answers import CreditSnapshot, ForgottenMemory
+from memshare_memory.forget.reviews import drop_cards, drop_summaries
+from memshare_memory.memory import Memory
+from memshare_memory.recall.bandit_arms import GivenCredit, arms_key
+from memshare_memory.recall.conflicts import Verdict
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.lift import drop_lift
+from memshare_memory.stores.store import Store
+
+
+class TakeOut:
+    """First into the trash, then out of the pool: a run that is killed between the two has lost nothing."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._trash = Trash(client)
+        self._worths = Worths(client)
+
+    def put_in_trash(self, memories: Collection[Memory], made_stale: Mapping[UUID, Sequence[Memory]]) -> None:
+        """Keep memories as they are, each with what becomes stale as it goes."""
+        now, worths = time.time(), self._worths.of(memories)
+        self._trash.put(
+            [
+                ForgottenMemory(
+                    memory=memory,
+                    forgotten=now,
+                    until=now + KEEP_SECONDS,
+                    made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
+                    **dict(worths[memory.id]),
+                )
+                for memory in memories
+            ]
+        )
+
+    def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
+        """Remove memories, what they were worth, and what was made of them."""
+        ids = [*(memory.id for memory in memories), *unreadable]
+        store.delete(ids)
+        self._worths.drop(memories)
+        drop_cards(self._client, ids)
+        drop_summaries(self._client, ids, "read")
+
+
+_SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
+
+
+class Worths:
+    """What the memories of all pools have been worth, in one Redis."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._ranking = CredibilityRanking(client)
+        self._given = GivenCredit(client)
+
+    def of(self, memories: Iterable[Memory]) -> dict[UUID, CreditSnapshot]:
+        """What each of some memories has been worth."""
+        found: dict[UUID, CreditSnapshot] = {}
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            arms = self._ranking.arms.ask(self._client, pool, ids)
+            rivals = self._ranking.conflicts.rivals(pool, ids)
+            given = self._given.of(pool, ids)
+            for one, arm in zip(ids, arms, strict=True):
+                of = rivals.get(one, {})
+                sure, right, wrong = (tuple(rival for rival, said in of.items() if said == what) for what in _SAID)
+                found[one] = CreditSnapshot(
+                    arm=arm, given=given.get(one, {}), rivals=tuple(of), confirmed=sure, right=right, wrong=wrong
+                )
+        return found
+
+    def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
+        """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
+        if worth.arm is not None and self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm):
+            self._given.put_back(memory.pool, memory.id, worth.given)
+        for rival in worth.rivals:
+            if rival in there:
+                of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
+                verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
+                self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
+
+    def drop(self, memories: Iterable[Memory]) -> None:
+        """What was said of these memories says nothing of what they are now; their lift does not come back."""
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            self._ranking.arms.drop(pool, ids)
+            self._ranking.conflicts.drop(pool, ids)
+            drop_lift(self._client, pool, ids)
+
+
+def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:
+    """Memories by their pool, in the order of the pools' names."""
+    pools: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        pools[memory.pool].append(memory)
+    return sorted(pools.items())
+
 
 KEEP_DAYS = 30
 KEEP_SECONDS = KEEP_DAYS * 86_400

@@ -17,15 +17,14 @@ from pydantic import ConfigDict, ValidationError
 
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_memory.memory import Memory
 from memshare_memory.pool.jobs import Refilled, RefillJob
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_folder, open_store, put_in_use
-from memshare_memory.stores.pages import pages
 from memshare_memory.stores.points import unpacked
-from memshare_memory.stores.store import Layout, RawPage, Store, Vectors
+from memshare_memory.stores.store import Layout, RawPage, Store, Vectors, pages
 
 BATCH = 256
 PAGE = 1_000

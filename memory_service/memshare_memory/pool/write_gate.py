@@ -12,7 +12,7 @@ import redis
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.presence import WORKER_INCARNATION, present_and_vanished
-from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.encoders.encoder import ENCODER
 
 CLOSED, WRITERS = "memshare:gate:closed", "memshare:gate:writers"
 

@@ -13,11 +13,18 @@ import redis
 from memshare_broker.presence import INVENTED
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.recall.bandit_arms import Arms, read_arms
-from memshare_memory.recall.conflicts import Conflicts, Rivals, read_rivals
+from memshare_memory.recall.conflicts import (
+    Conflicts,
+    Rivals,
+    Strength,
+    Weaker,
+    behind_rivals,
+    beside_proven_rivals,
+    read_rivals,
+    weaker,
+)
 from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
-from memshare_memory.recall.rivalry import Strength, Weaker, behind_rivals, beside_proven_rivals, weaker
-from memshare_memory.stores.pages import by_ids
-from memshare_memory.stores.store import Hit, Store
+from memshare_memory.stores.store import Hit, Store, by_ids
 
 
 class CredibilityEstimate(NamedTuple):
@@ -69,7 +76,7 @@ class CredibilityRanking:
 
         One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
-        other, or is not shown (`memshare_memory.recall.rivalry`), nor is an unproven one beside a proven one.
+        other, or is not shown (`memshare_memory.recall.conflicts`), nor is an unproven one beside a proven one.
         Rivals that were not found take another look.
         """
         looks = self._look(tasks)

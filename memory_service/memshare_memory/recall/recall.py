@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -13,7 +15,6 @@ from numpy.typing import NDArray
 from memshare_broker.wire.conversation import asked
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.masking import masked
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.adapter import Adapter
@@ -21,9 +22,39 @@ from memshare_memory.recall.credibility_ranking import CredibilityRanking, Found
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.recall.search_steps import Ranked, RecallQuery, Search, search_steps, worth_a_look
 from memshare_memory.recall.writers import PEOPLE, Reading, Writers
-from memshare_memory.stores.bm25 import document, query
-from memshare_memory.stores.points import RRF_K
+from memshare_memory.stores.points import RRF_K, document, query
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
+
+MASK = "<mask>"
+LONGEST = 2_000  # characters; a longer text is about too much to be asked again of something else
+
+_QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)‘[^’\n]*’(?!\w)")
+_NUMBER = re.compile(r"(?<![A-Za-z_0-9])\d[\d.,:/-]*(?<![.,:/-])")
+_WORD = re.compile(r"[^\W\d_][\w’'-]*")
+_SELF = re.compile(r"I(?:[’'].*)?|mask")
+_ENDS = ".?!:\n"  # of a sentence; the word after it has a capital whatever it is
+_SEVERAL = re.compile(rf"{MASK}(?:\s+{MASK})+")
+
+
+def masked(text: str) -> str:
+    """The text with `<mask>` for each quoted string, name and number, and one for several in a row.
+
+    A name is a word with a capital that does not begin a sentence. Of a text in capitals alone none is one.
+    """
+    if len(text) > LONGEST:
+        return text
+    text = _QUOTED.sub(MASK, text)
+    words = [one for one in _WORD.finditer(text) if not _SELF.fullmatch(one[0])]
+    names = [later for earlier, later in pairwise(words) if _is_name(text[earlier.end() : later.start()], later[0])]
+    if len(names) + 1 < len(words) or len(words) <= 2:
+        for name in reversed(names):
+            text = f"{text[: name.start()]}{MASK}{text[name.end() :]}"
+    return _SEVERAL.sub(MASK, _NUMBER.sub(MASK, text))
+
+
+def _is_name(between: str, word: str) -> bool:
+    return word[0].isupper() and not any(sign in between for sign in _ENDS)
+
 
 CANDIDATES = 20  # of a lesson (INMS, arXiv 2404.09982) …
 BY_WORDS = 4  # … of which so many are found by words

@@ -13,8 +13,14 @@ import redis
 from pydantic import ValidationError
 
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.standings import Standings, retriever_key, standings_key, standings_number_key
-from memshare_memory.recall.trust import TRUST_NUMBER, trusted
+from memshare_memory.recall.trust import (
+    TRUST_NUMBER,
+    Standings,
+    retriever_key,
+    standings_key,
+    standings_number_key,
+    trusted,
+)
 
 if TYPE_CHECKING:
     from memshare_memory.encoders.encoder import Encoder

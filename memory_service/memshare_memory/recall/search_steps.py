@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.wire.same_text import letters
 from memshare_memory.memory import Memory, Mode, folded
-from memshare_memory.recall.rivalry import is_uncompared
+from memshare_memory.recall.conflicts import is_uncompared
 from memshare_memory.stores.store import Hit, Where
 
 CANDIDATES_RANKED = 50  # memories of a search: a good one that is less like the task, or a proven one, is among them

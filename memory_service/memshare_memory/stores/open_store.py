@@ -45,8 +45,7 @@ def layout_in_use(settings: Settings) -> Layout | None:
     """What the pool was made for; None while there is none."""
     if not settings.qdrant_url:
         return layout_of(data_folder.in_use(settings.data))
-    from memshare_memory.stores.server.server_collection import layout_behind
-    from memshare_memory.stores.server.server_connection import connected
+    from memshare_memory.stores.server.server_collection import connected, layout_behind
 
     with connected(settings.qdrant_url, _key(settings)) as client:
         layout = layout_behind(client, settings.qdrant_url)
@@ -59,8 +58,7 @@ def put_in_use(settings: Settings, layout: Layout) -> None:
     if not settings.qdrant_url:
         data_folder.put_in_use(settings.data, layout)
         return
-    from memshare_memory.stores.server.server_collection import turn_alias
-    from memshare_memory.stores.server.server_connection import connected
+    from memshare_memory.stores.server.server_collection import connected, turn_alias
 
     with connected(settings.qdrant_url, _key(settings)) as client:
         turn_alias(client, layout)

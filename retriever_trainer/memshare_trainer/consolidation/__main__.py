@@ -18,9 +18,9 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings, load_settings
-from memshare_memory.pool.encoder_names import BEFORE, first_name, origin_of
-from memshare_memory.pool.move import Pages
-from memshare_trainer.consolidation.outcome import Job, Report, Worse
+from memshare_memory.encoders.encoder import BEFORE, first_name, origin_of
+from memshare_memory.pool.pool import Pages
+from memshare_trainer.consolidation.consolidation_state import Job, Report, Worse
 from memshare_trainer.consolidation.pool_pages import pool_pages
 
 if TYPE_CHECKING:

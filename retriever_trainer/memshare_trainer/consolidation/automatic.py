@@ -15,15 +15,18 @@ from memshare_broker.child_processes.python import python
 from memshare_broker.connection import connect
 from memshare_broker.presence import Presence, present
 from memshare_broker.settings import Settings
-from memshare_memory.pool.encoder_names import ENCODER, first_name, origin_of
+from memshare_memory.encoders.encoder import ENCODER, first_name, origin_of
 from memshare_trainer.consolidation.consolidation_state import (
     ALIVE,
+    Job,
     clear_killed,
     count_lessons,
+    is_suggested,
+    memories,
+    next_at,
     read_state,
+    starts,
 )
-from memshare_trainer.consolidation.outcome import Job
-from memshare_trainer.consolidation.schedule import is_suggested, memories, next_at, starts
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, closing
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -23,25 +24,70 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.encoders.device import torch_device
-from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.encoder_name import bundled_folder
+from memshare_memory.encoders.encoder import BEFORE, ENCODER, Encoder, bundled_folder, first_name, folder_of, tuned_name
 from memshare_memory.encoders.reach import within_reach
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.encoder_generation import encoder_named
-from memshare_memory.pool.encoder_names import first_name, folder_of, tuned_name
-from memshare_memory.pool.move import Pages
-from memshare_memory.stores.store import Store
+from memshare_memory.pool.pool import Move, Pages
+from memshare_memory.pool.write_gate import WriteGate
+from memshare_memory.stores.open_store import open_store, put_in_use
+from memshare_memory.stores.store import Layout, Store
 from memshare_trainer.consolidation.check import Check, check
-from memshare_trainer.consolidation.consolidation_state import COPY, alone, count_lessons, recorded, tried
-from memshare_trainer.consolidation.finetune import fine_tune, steps_for
-from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
+from memshare_trainer.consolidation.consolidation_state import (
+    COPY,
+    GROWTH,
+    Consolidated,
+    Trial,
+    Worse,
+    alone,
+    count_lessons,
+    recorded,
+    tried,
+)
+from memshare_trainer.consolidation.finetune import TextLesson, fine_tune, steps_for
 from memshare_trainer.consolidation.pool_pages import Texts, general_texts, read_texts
 from memshare_trainer.consolidation.pool_record import PoolRecord, carry_over
-from memshare_trainer.consolidation.schedule import GROWTH
-from memshare_trainer.consolidation.swap import swap
-from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
+
+OWNER = "memshare retriever"
+
+
+def swap(
+    settings: Settings,
+    client: redis.Redis,
+    pages: Pages,
+    encoder: Encoder,
+    *,
+    before: str,
+    prepare: Callable[[Store], None],
+    progress: Callable[[int], None],
+) -> None:
+    """Re-encode the pool with the encoder and put that into use; `before` is the encoder that it takes over from.
+
+    `prepare` is called with the finished store, while nobody writes, right before the step. Agents answer and
+    memories are settled all the time, but for the last pass.
+    """
+    layout = Layout(encoder.name, encoder.dimension)
+
+    # 1. Copy what there is. Opening the store again lets its engine build its index here and not at its next owner.
+    with closing(open_store(settings, layout, OWNER, beside=True)) as target:
+        Move(pages, target, encoder).catch_up(progress)
+    with ExitStack() as gate:
+        with closing(open_store(settings, layout, OWNER, beside=True)) as target:
+            move = Move(pages, target, encoder)
+            move.catch_up(progress)
+
+            # 2. The last pass, with nothing written meanwhile.
+            alive = gate.enter_context(WriteGate(client).closed())
+            move.catch_up(lambda _: alive())
+            prepare(target)
+
+        # 3. The step. Every process looks at this key before it reads or writes.
+        alive()
+        client.mset({ENCODER: encoder.name, BEFORE: before})
+    put_in_use(settings, layout)
+
 
 FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
 TRAINED = "trained-"  # then what it was trained from, and on how many lessons

@@ -6,6 +6,8 @@ empty to wait for its end.
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import shutil
 import threading
@@ -19,11 +21,101 @@ import redis
 from filelock import lock_descriptor
 
 from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.observe.metrics import POOLS
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.standings import retriever_key
-from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
+from memshare_memory.recall.trust import retriever_key
+from memshare_trainer.lessons.lesson import Figure
 from memshare_trainer.lessons.lesson_log import retrievers
+
+FIRST_AT = 100  # lessons of all pools together
+GROWTH = 1.5
+MOST_MEMORIES = 20_000  # a larger pool takes long to encode again, so that somebody has to want it
+
+
+def next_at(last: int) -> int:
+    """How many lessons the next consolidation waits for; there were `last` at the last one, 0 where there was none."""
+    return max(FIRST_AT, math.ceil(GROWTH * last))
+
+
+def starts(lessons: int, last: int, memories: int) -> bool:
+    """Whether it is time for the next one, and it may start by itself."""
+    return lessons >= next_at(last) and memories <= MOST_MEMORIES
+
+
+def is_suggested(lessons: int, last: int, memories: int) -> bool:
+    """Whether it is time for the next one, and somebody has to start it."""
+    return lessons >= next_at(last) and memories > MOST_MEMORIES
+
+
+def memories(client: redis.Redis) -> int:
+    """How many memories all pools have, as the memory service counted them last."""
+    return sum(count for pool in json.loads(client.get(POOLS) or "{}").values() for count in pool.values())
+
+
+class Job(Message):
+    """`consolidate`: train on the lessons of a pool, or of all; `try`: only say what that would bring; `back`: use the
+    encoder before this one again.
+
+    In the `background` it has a low priority, and ends when its standard input does.
+    """
+
+    what: Literal["consolidate", "try", "back"] = "consolidate"
+    pool: str | None = None
+    background: bool = False
+
+
+class Consolidated(Message):
+    """What a consolidation did, and what its check measured; that is None where nothing was trained.
+
+    Of the held-out lessons: how often what is ranked first helps, and nDCG. Of the untouched probe: nDCG.
+    """
+
+    encoder_before: str
+    encoder: str
+    pools: tuple[str, ...]
+    lessons: int
+    memories: int
+    first_helps: Figure | None = None
+    held_out_ndcg: Figure | None = None
+    probe_ndcg: Figure | None = None
+
+
+class Trial(Message):
+    """What a consolidation would bring: the check of an encoder that was trained for it, and removed again.
+
+    `lessons` were trained on, `held_out` ones only ranked. `at` is a Unix time, and `seconds` what the trial took.
+    """
+
+    at: float
+    seconds: float
+    encoder: str
+    pools: tuple[str, ...]
+    lessons: int
+    held_out: int
+    memories: int
+    accepted: bool
+    first_helps: Figure
+    held_out_ndcg: Figure
+    probe_ndcg: Figure
+
+
+class Worse(MemshareError):
+    """The trained encoder failed its check, so nothing was changed."""
+
+
+class Report(Message):
+    """One line that the process of a consolidation writes: how far it is, a note to read, or how it ended."""
+
+    doing: str | None = None
+    done: int = 0
+    total: int | None = None
+    note: str | None = None
+    result: Consolidated | None = None
+    trial: Trial | None = None
+    error: str | None = None
+    kind: Literal["bad input", "worse", "other"] = "other"
+
 
 STATE = "memshare:consolidation"
 ALIVE = "memshare:consolidation:alive"  # is there while one runs, and for some seconds after one was killed

@@ -16,10 +16,9 @@ from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.pool.encoder_generation import name_in_use
-from memshare_memory.pool.move import Pages
+from memshare_memory.pool.pool import Pages
 from memshare_memory.stores.open_store import layout_in_use, open_store
-from memshare_memory.stores.pages import pages
-from memshare_memory.stores.store import Page, Where
+from memshare_memory.stores.store import Page, Where, pages
 
 PAGE = 200
 OWNER = "memshare retriever"

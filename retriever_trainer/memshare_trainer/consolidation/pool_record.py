@@ -9,12 +9,12 @@ from uuid import UUID
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.stores.store import Store
-from memshare_trainer.consolidation.lesson_batches import TextLesson
-from memshare_trainer.learning.learnt import LearntRetriever
+from memshare_trainer.consolidation.finetune import TextLesson
+from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.learning.replay_buffer import is_held_out_evidence
 from memshare_trainer.learning.rewriting import begin_with
+from memshare_trainer.lessons.lesson import Array
 from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.ranking_quality import Array
 from memshare_trainer.lessons.stored_lesson import StoredLesson, evidence_with
 
 BATCH = 200  # vectors that are read at a time

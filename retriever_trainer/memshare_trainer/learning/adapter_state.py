@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 from safetensors.numpy import load, save
 
-from memshare_trainer.lessons.ranking_quality import Array
+from memshare_trainer.lessons.lesson import Array
 
 PRIOR = 0.1  # standard deviation of what submitters are worth, in the unit of a cosine
 START_BIAS = 0.6  # the cosine at which a memory is as likely to help as not, before anything was learnt

@@ -11,20 +11,16 @@ from typing import NamedTuple
 import numpy as np
 
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
-from memshare_memory.admit.evidence import LEAST_WEIGHT
+from memshare_memory.admit.crediting import LEAST_WEIGHT
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.labels import Labels
 from memshare_trainer.learning.adapter_state import State
-from memshare_trainer.learning.learnt import LearntRetriever
-from memshare_trainer.learning.proof import People, judged, people_of
+from memshare_trainer.learning.proof import LearntRetriever, People, judged, people_of
 from memshare_trainer.learning.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
 from memshare_trainer.learning.step import step
-from memshare_trainer.lessons.change import Head, LessonChange, Update
-from memshare_trainer.lessons.example import Example, gains_of, scores
-from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.ranking_quality import RankingComparison, compare
-from memshare_trainer.lessons.reservoir import is_held_out
-from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
+from memshare_trainer.lessons.lesson import Example, RankingComparison, compare, gains_of, scores
+from memshare_trainer.lessons.lesson_log import LessonLog, is_held_out
+from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update, example_of
 
 AT_ONCE = 100  # words of evidence that are learnt from with one message
 FEWEST_HELD_OUT, FEWEST_OUTCOMES = 3, 10  # lessons or outcomes; with fewer of both nothing can be said of a version

@@ -11,19 +11,15 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.admit.evidence import LEAST_WEIGHT
+from memshare_memory.admit.crediting import LEAST_WEIGHT
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
 from memshare_trainer.learning.adapter_state import State
-from memshare_trainer.learning.learnt import LearntRetriever
-from memshare_trainer.learning.proof import People, people_of
+from memshare_trainer.learning.proof import LearntRetriever, People, Words, people_of
 from memshare_trainer.learning.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
 from memshare_trainer.learning.rewriting import begin_with
 from memshare_trainer.learning.step import step
-from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example
-from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.lessons_with import has_part, lessons_with
-from memshare_trainer.lessons.reservoir import is_held_out
+from memshare_trainer.lessons.lesson import Example
+from memshare_trainer.lessons.lesson_log import LessonLog, has_part, is_held_out, lessons_with
 from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 
 

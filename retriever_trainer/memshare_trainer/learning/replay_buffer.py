@@ -8,12 +8,10 @@ from typing import NamedTuple, TypeVar
 from zlib import crc32
 
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.admit.evidence import LEAST_WEIGHT
-from memshare_trainer.learning.proof import Vouching
-from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example
-from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT
-from memshare_trainer.lessons.reservoir import HELD_OUT_EVERY, is_held_out
+from memshare_memory.admit.crediting import LEAST_WEIGHT
+from memshare_trainer.learning.proof import Vouching, Words
+from memshare_trainer.lessons.lesson import Example
+from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT, HELD_OUT_EVERY, is_held_out
 from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 
 REPLAYED = 31  # earlier lessons in each step …

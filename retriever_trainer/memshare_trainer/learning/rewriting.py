@@ -4,16 +4,57 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from memshare_broker.errors import TryAgain
+import numpy as np
+
+from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_memory.recall.standings import standings_key, standings_number_key
-from memshare_trainer.learning.learnt import LearntRetriever
-from memshare_trainer.learning.proof import Vouching, judged, people_of
+from memshare_memory.recall.trust import standings_key, standings_number_key
+from memshare_trainer.learning.adapter_state import State
+from memshare_trainer.learning.proof import LearntRetriever, Vouching, judged, people_of
 from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
 from memshare_trainer.lessons.stored_lesson import StoredLesson
+
+
+class RolledBack(NamedTuple):
+    """The version that was in use, the one that is, and how many lessons were set aside and brought back."""
+
+    before: int
+    version: int
+    set_aside: int
+    brought_back: int
+
+
+def roll_back(log: LessonLog, to: int | None) -> RolledBack:
+    """Put a version into use again, by default the one before the present one; 0 is the untrained retriever.
+
+    Learning goes on from there. The lessons that came after the version are set aside; going forward again brings them
+    back. Raises `BadInput` for a version that is not kept.
+    """
+    with log.lease() as fence:
+        head, kept = log.head(), [0, *log.versions()]
+        earlier = [version for version in kept if version < head.version]
+        if to is None and not earlier:
+            raise BadInput(f"The retriever of pool {log.pool!r} has no earlier version: none has been published yet.")
+        version = earlier[-1] if to is None else to
+        if version not in kept:
+            numbers = ", ".join(map(str, kept))
+            raise BadInput(f"Pool {log.pool!r} has no retriever version {version}. There are: {numbers}.")
+        published = log.published(version)
+        checkpoint = ""
+        if published:
+            state = State.start(published.dimension).knowing(published.worth)
+            own = np.array([published.worth[name] for name in state.submitters], np.float32)
+            state = replace(state, weights=published.unpack(), worth=own)
+            checkpoint = state.pack()
+        lessons = published.lessons if published else 0
+        if version == head.issued:  # no later version was learnt from the lessons after it
+            lessons = head.counted
+        set_aside, brought_back = put_back(log, fence, version, lessons, checkpoint)
+        return RolledBack(head.version, version, set_aside, brought_back)
 
 
 def begin_with(

@@ -15,8 +15,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, normalize, sof
 
 from memshare_memory.recall.adapter import ranking_score
 from memshare_trainer.learning.adapter_state import PRIOR, State
-from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import UNDECIDED, Example, border
+from memshare_trainer.learning.proof import Words
+from memshare_trainer.lessons.lesson import UNDECIDED, Example, border
 
 TEMPERATURE = 0.05  # of the loss over a list
 SCALE = 0.1  # of s in the loss of single memories: so far above the bias a memory helps with p = .73

@@ -8,21 +8,106 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from uuid import UUID, uuid4
 
 import redis
 
+from memshare_broker.errors import TryAgain
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.bandit_arms import keep_fair
 from memshare_memory.recall.retriever import adapter_key, version_key, waiting_key
-from memshare_memory.recall.standings import Standings, retriever_key, standings_key, standings_number_key
-from memshare_trainer.lessons.change import Head, LessonChange, Update
-from memshare_trainer.lessons.lease import leased
-from memshare_trainer.lessons.reservoir import is_held_out, outdated_by, slot_of
-from memshare_trainer.lessons.stored_lesson import StoredLesson
+from memshare_memory.recall.trust import Standings, retriever_key, standings_key, standings_number_key
+from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update
+
+SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds
+PATIENCE = 90  # seconds that another one waits
+POLL = 0.01
+
+# KEYS: lease, fence. ARGV: token, seconds
+_TAKE = """
+if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return 0 end
+return redis.call('INCR', KEYS[2])
+"""
+_RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
+
+
+@contextmanager
+def leased(client: redis.Redis, lease: str, fence: str) -> Iterator[int]:
+    """Hold the lease of this key while the block runs; gives the fencing number, which is kept under the other key.
+
+    Waits for who holds it, and raises `TryAgain` when that takes too long.
+    """
+    token, deadline = uuid4().hex, time.monotonic() + PATIENCE
+    take, release = client.register_script(_TAKE), client.register_script(_RELEASE)
+    while not (number := int(take(keys=[lease, fence], args=[token, SECONDS]))):
+        if time.monotonic() > deadline:
+            raise TryAgain(f"Another trainer has held {lease!r} for {PATIENCE} s.")
+        time.sleep(POLL)
+    try:
+        yield number
+    finally:
+        release(keys=[lease], args=[token])
+
+
+HELD_OUT_EVERY = 10
+RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
+
+
+def is_held_out(number: int) -> bool:
+    """One lesson in ten is never trained on."""
+    return number % HELD_OUT_EVERY == 0
+
+
+def slot_of(number: int, kept: int, seed: str) -> int | None:
+    """The slot of a lesson, of `kept` for those that are learnt or a tenth of that for those that are held out.
+
+    None where it is not kept: once all slots are full, as many of the early lessons as of the late ones stay
+    (reservoir sampling, algorithm R; Vitter 1985).
+    """
+    held_out = is_held_out(number)
+    before = number // HELD_OUT_EVERY - 1 if held_out else number - number // HELD_OUT_EVERY - 1
+    slots = kept // HELD_OUT_EVERY if held_out else kept
+    if before < slots:
+        return before
+    drawn = random.Random(f"{seed} {number}").randrange(before + 1)
+    return drawn if drawn < slots else None
+
+
+def outdated_by(version: int) -> list[int]:
+    """What a new version makes too old to keep: the last ten stay, and of those before them every 25th."""
+    thinned, oldest = version - RECENT_VERSIONS, version - OLDEST_VERSION
+    return [old for old in (thinned if thinned % EVERY_VERSION else 0, oldest) if old > 0]
+
+
+def lessons_with(log: LessonLog, memories: Collection[UUID], submitter: str | None = None) -> list[int]:
+    """The numbers of the kept lessons of these memories, and of those that had one as a candidate; ascending.
+
+    With a `submitter` also those of any memory that is or was theirs.
+    """
+    gone = set(memories)
+    kept = (*log.all_lessons(), *log.set_aside())
+    return sorted(
+        one.number for one in kept if submitter in (one.by, *one.submitters) or gone & {one.memory_id, *one.labels}
+    )
+
+
+def words_with(log: LessonLog, memories: Collection[UUID], submitter: str | None = None) -> int:
+    """How many words of evidence, learnt from or waiting, these memories or this submitter have a part in."""
+    return sum(has_part(one, memories, submitter) for one in log.said())
+
+
+def has_part(evidence: Evidence, memories: Collection[UUID], submitter: str | None = None) -> bool:
+    """Whether evidence is about one of these memories, or its task's answer is one; or this submitter has a part."""
+    shown = (evidence.memory, *evidence.beside)
+    named = {evidence.pair, *(one.id for one in shown)}
+    return submitter in (evidence.by, *(one.submitter for one in shown)) or bool(named & set(memories))
+
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
 

@@ -4,17 +4,59 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
 
 from memshare_broker.wire.forms import Label, Share
-from memshare_broker.wire.lessons import Evidence, LessonTask
+from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
+from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.trust import Standings
 from memshare_trainer.labels import Labels
-from memshare_trainer.lessons.example import Example, border
-from memshare_trainer.lessons.ranking_quality import Array
+from memshare_trainer.lessons.lesson import Array, Example, border
+
+
+class Head(NamedTuple):
+    """Where a retriever's learning stands."""
+
+    epoch: int
+    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
+    counted: int
+    """Lessons, learnt and held out."""
+    issued: int
+    """The last version's number; no number is used twice."""
+    version: int
+    """The version in use."""
+    checkpoint_at: int
+    """Lessons that had been counted when the state was last stored."""
+    updates: int = 0
+    """Messages that came to something."""
+    steps: int = 0
+    """How many the learner has made; those after the last stored state are made again."""
+
+
+class Update(Message):
+    """What became of one message, when (Unix time in seconds), and how many had been counted by then."""
+
+    at: float
+    memory_id: UUID | None
+    counted: int
+    lesson: Lesson
+
+
+class LessonChange(NamedTuple):
+    """What a lesson changes."""
+
+    update: Update
+    standings: Standings
+    kept: StoredLesson | None = None
+    evidence: Mapping[str, Evidence] = {}
+    """Of those that wait, by their texts."""
+    checkpoint: str | None = None
+    steps: int = 0
+    published: PublishedAdapter | None = None
 
 
 class StoredLesson(Message):

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from memshare_broker.child_processes.pool import ChildProcesses, Ended, TooLate, ending
 from memshare_broker.errors import BadInput, GiveUp
-from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric
+from memshare_scorer.rubric import Criterion, Rubric
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from memshare_broker.wire.checking import checked
-from memshare_memory.door.conditions import Conditions
+from memshare_broker.wire.forms import checked
+from memshare_memory.door.messages import Conditions
 
 SCORE = {"min": 0, "max": 100}
 DAY = {"metavar": "YYYY-MM-DD"}

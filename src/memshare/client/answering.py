@@ -4,28 +4,52 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from uuid import uuid4
 
 import redis
 
-from memshare.client.paid_chat import paid_chat
 from memshare_agents.roster import cards
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.presence import present
-from memshare_broker.settings import OFFLINE, Settings
+from memshare_broker.settings import OFFLINE, Role, Settings
 from memshare_broker.wire.same_text import is_blank
 from memshare_concepts.answering import AnswerFromMemories, answer
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, with_related
-from memshare_llm.chat import Chat, RefusedReply, UselessReply
-from memshare_llm.no_model import NONE_SET
+from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
+from memshare_llm.limits.metered import Payer
+from memshare_llm.no_model import NONE_SET, require_model
 from memshare_llm.structured import DoesNotFit
+from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+
+
+class CappedChat(ChatAround):
+    """Looks before each call whether its payer's cap allows it, and raises `NotYet` where not."""
+
+    def __init__(self, chat: Chat, check: Callable[[], None]) -> None:
+        super().__init__(chat)
+        self._check = check
+
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:  # noqa: ARG002
+        self._check()
+        return call()
+
+
+@contextmanager
+def paid_chat(settings: Settings, role: Role, submitter: str) -> Iterator[Chat]:
+    """The chat model of a role, whose calls `submitter` pays. Raises `BadInput` where there is none."""
+    require_model(settings, role, "This")
+    chat, budget = open_limited(settings, settings.model_for(role), "answers", connections=1), open_budget(settings)
+    with open_metering(settings)(chat, Payer(str(uuid4()), "", submitter)) as metered:
+        yield CappedChat(metered, lambda: budget.check("", submitter))
+
 
 log = logging.getLogger(__name__)
 

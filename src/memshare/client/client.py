@@ -18,15 +18,15 @@ from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, hop_of
+from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.publish import outgoing, tell_sent
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.checking import readable, refuse_too_long
+from memshare_broker.wire.forms import readable, refuse_too_long
 from memshare_broker.wire.messages import AgentTask
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from memshare_broker.wire.whole_characters import refuse_half_characters
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient

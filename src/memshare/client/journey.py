@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
-from memshare.client.journey_start import What, begun_with
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.delivery.entry import Cancellation, Parked
 from memshare_broker.delivery.hops import (
@@ -18,6 +17,7 @@ from memshare_broker.delivery.hops import (
     EXTRACT,
     LEARN,
     NOTE_CONCEPTS,
+    OFFER,
     QUESTION,
     SCORE,
     SETTLE,
@@ -27,11 +27,58 @@ from memshare_broker.delivery.hops import (
 from memshare_broker.delivery.keys import ENDED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.comparisons import Compared
-from memshare_broker.wire.extractions import Extracted, NotedConcepts
-from memshare_broker.wire.grades import Opinion, Score, Settlement
-from memshare_broker.wire.lessons import Lesson
-from memshare_broker.wire.messages import Quoted, Record, Shown, Step, Usage, derived_id
+from memshare_broker.wire.grades import OfferedPair, Opinion, QuestionTask, Score, Settlement
+from memshare_broker.wire.lessons import Compared, Extracted, Lesson, NotedConcepts
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Quoted, Record, Shown, Step, Usage, derived_id
+
+What = Literal["task", "standard answer", "seed"]
+
+
+class Begun(NamedTuple):
+    """What a journey begins with; for what a foreign client sent in place of a task, its dead letter says more."""
+
+    prompt: str
+    what: What = "task"
+    submitter: str = "unknown"
+    kind: str | None = None
+    answer: str | None = None
+    agent: str | None = None
+    pool: str | None = None
+    model: str | None = None
+    memories: tuple[Shown, ...] = ()
+    recall_id: UUID | None = None
+    part_of: str | None = None
+    trial: str | None = None
+
+
+def begun_with(task: object, stage: object, body: object) -> Begun:
+    """What the entry of a message says that began a journey: its task, stage and body."""
+    try:
+        if task == OFFER.task:
+            offered = OfferedPair.model_validate(body)
+            return Begun(
+                what="task",
+                memories=offered.shown,
+                **offered.model_dump(exclude={"rubric", "shown", "remember"}),
+            )
+        if stage == QUESTION.name:
+            wanted = QuestionTask.model_validate(body)
+            return Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
+        if stage == SCORE.name:
+            pair = AnsweredTask.model_validate(body)
+            what: What = "seed" if pair.seed else "task"
+            return Begun(
+                what=what,
+                memories=tuple(one for one in pair.shown if one.share != 0),
+                **pair.model_dump(
+                    include={"prompt", "submitter", "kind", "answer", "agent", "pool", "model", "part_of"}
+                ),
+            )
+        asked = AgentTask.model_validate(body)
+        return Begun(asked.text, "task", asked.submitter, asked.kind)
+    except ValidationError:
+        return Begun(str(body))
+
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 NEXT: Mapping[State, str] = {"asked": SCORE.name, "answered": SCORE.name, "graded": SETTLE.name}

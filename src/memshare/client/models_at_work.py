@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import redis
+
 from memshare.client.client import Client
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_llm.no_model import needs_model
-from memshare_scorer.grading import is_checked
+from memshare_scorer.grading import cannot_grade, is_checked
 from memshare_scorer.rubric import find_rubric
+from memshare_trainer.percentages import paused_labels
+
+
+def model_doubts(client: redis.Redis) -> tuple[str, ...]:
+    """A sentence for each rubric by which a model cannot grade, and each model that is asked for no labels now."""
+    return (*(why for _, why in cannot_grade(client)), *paused_labels(client))
 
 
 def require_scorer_model(client: Client, what: str) -> None:

@@ -10,7 +10,7 @@ import redis
 from memshare.client.client import Client
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import BATCH
-from memshare_memory.pool.encoder_names import ENCODER, first_name
+from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.stores.store import Where
 
 

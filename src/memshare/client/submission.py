@@ -14,12 +14,11 @@ from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import EXCEPTION_STATES, FAILURE, PENDING, READY_STATES, REVOKED, SUCCESS
 
 from memshare_broker.connection import reaching
-from memshare_broker.delivery.celery_result import revoked
 from memshare_broker.delivery.entry import Cancellation
 from memshare_broker.delivery.hops import ANSWER, HOPS
 from memshare_broker.delivery.journey_records import read_records
 from memshare_broker.delivery.keys import MESSAGES
-from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.ledger import Ledger, revoked
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_llm.limits.usage import day_of

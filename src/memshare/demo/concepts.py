@@ -11,21 +11,19 @@ from typing import TextIO
 
 import redis
 
+from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.journey import Journey
-from memshare.client.paid_chat import paid_chat
 from memshare.demo.play import Progress
 from memshare.files.new_file import new_file
-from memshare_concepts.asking.proposing import Proposer
+from memshare_concepts.asking.proposing import Proposer, of_clusters
 from memshare_concepts.asking.round import WantedQuestions
-from memshare_concepts.asking.target import of_clusters
 from memshare_concepts.clusters import Cluster, Clusters
 from memshare_concepts.clusters.clustering import SIZE
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.gap import Gap
 from memshare_concepts.gaps.gaps import find_gaps
-from memshare_concepts.map.page import Colours, map_page
-from memshare_concepts.map.sizes import clusters_around
+from memshare_concepts.gaps.open_questions import Gap
+from memshare_concepts.map.page import Colours, clusters_around, map_page
 from memshare_concepts.pool_graph import PoolConcepts, encode, load
 from memshare_memory.memory import Memory
 

@@ -24,8 +24,8 @@ from memshare.doors.tokens import Tokens
 from memshare_broker.connection import connect, reaching
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
-from memshare_broker.wire.checking import refuse_too_long
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.forms import refuse_too_long
+from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 from memshare_llm.limits.usage import UsageLog
@@ -75,8 +75,7 @@ class Backend:
         """Every agent by name; asked anew every few seconds."""
         looked, cards = self._cards
         if time.monotonic() - looked > LOOK_AGAIN:
-            known = self.client.agents()
-            cards = {name: card for name, card in known.items() if not self.name or name in (self.agents or ())}
+            cards = self.client.agents()
             self._cards = (time.monotonic(), cards)
         return cards
 

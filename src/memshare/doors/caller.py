@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from memshare.client.errors import Forbidden, NotFound
+from memshare_broker.observe.logs import ids
 
 Right = Literal["recall", "watch", "offer", "submit", "curate", "admin"]
 """recall: read pools; watch: see what becomes of others' tasks; offer: bring in answers and outcomes; submit: give
@@ -58,3 +60,11 @@ class Caller:
 def local_caller() -> Caller:
     """Whoever asks from this machine while there is no token: they may do everything."""
     return Caller(LOCAL_NAME, frozenset({"admin"}))
+
+
+log = logging.getLogger("memshare.audit")
+
+
+def audit(caller: Caller, action: str, **about: object) -> None:
+    """Note that a caller did something, and what it was about."""
+    log.info("Done by %s: %s.", caller.name, action, extra=ids(caller=caller.name, action=action, **about))

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_vali
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, USUAL_PRIORITY, AgentTask, Message, Name, Priority, Turn
 from memshare_memory.curate.requests import GivenMemory
-from memshare_memory.door.conditions import Conditions
+from memshare_memory.door.messages import Conditions
 from memshare_memory.memory import Mode, Status
 from memshare_memory.stores.store import MOST_ORDERED, SortKey
 

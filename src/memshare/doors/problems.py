@@ -18,7 +18,7 @@ from starlette.routing import Match
 from memshare.client.errors import STATUSES, NoToken
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import MemshareError
-from memshare_broker.wire.checking import one_line
+from memshare_broker.wire.forms import one_line
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import redis
 
 from memshare.client.errors import NotFound
 from memshare.doors.caller import Caller
-from memshare_broker.delivery.packed_json import pack, unpack
+from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.wire.messages import Message, Shown
 from memshare_memory.curate.traces import RECALLED
 

@@ -14,7 +14,7 @@ from pydantic import Field, StringConstraints
 from memshare.client.errors import NoToken
 from memshare.doors.caller import RESERVED, Caller, Right
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Name
 from memshare_memory.recall.trust import GROUPS
 

@@ -7,26 +7,83 @@ import os
 import platform
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import fmean
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem, Split, same_text
-from memshare.evaluation.deployment import deployment, write_agents
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import AnsweredItem, Queues
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
-from memshare.evaluation.result import ExperimentResult, rows_of
-from memshare.evaluation.tables import markdown
-from memshare.evaluation.variants import Setup
+from memshare.evaluation.result import ExperimentResult, markdown, rows_of
+from memshare.evaluation.variants import Setup, write_variants
+from memshare.operate.supervisor import Supervisor, environment_of, supervised
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.observe.metrics import METRICS
-from memshare_broker.settings import Settings
+from memshare_broker.settings import Settings, load_settings
+
+ELSEWHERE = (
+    "MEMSHARE_REDIS_URL", "MEMSHARE_QDRANT_URL", "MEMSHARE_MEMORY_URL", "MEMSHARE_ENCODERS", "MEMSHARE_DOCUMENTS",
+)  # fmt: skip
+KEEP_DAYS = 3650  # an experiment can be gone on with as long as its folder is there
+
+
+@contextlib.contextmanager
+def deployment(
+    request: ExperimentRequest, settings: Settings, folder: Path, thresholds: Mapping[str, float]
+) -> Iterator[tuple[Client, Supervisor]]:
+    """Everything up for as long as the block runs, with the copies of the agents that the experiment needs."""
+    folder = folder.absolute()
+    write_agents(request, settings, folder, thresholds)
+    with environment_for(folder, request, settings):
+        own = load_settings()
+        with supervised(own) as supervisor, contextlib.closing(Client(own)) as client:
+            yield client, supervisor
+
+
+def write_agents(request: ExperimentRequest, settings: Settings, folder: Path, thresholds: Mapping[str, float]) -> None:
+    """Write the copies of the agents; see `write_variants`."""
+    setups = [
+        Setup(label, model, number)
+        for label in request.experiment.labels(len(request.models))
+        for number, model in enumerate(request.models)
+    ]
+    write_variants(folder / "agents", settings.agents_dir, list(roster_of(request, settings)), setups, thresholds)
+
+
+@contextlib.contextmanager
+def environment_for(folder: Path, request: ExperimentRequest, settings: Settings) -> Iterator[None]:
+    """The settings that workers find: the user's, but for where things are and for what would blur a comparison."""
+    before = dict(os.environ)
+    own = environment_of(settings)
+    os.environ.clear()
+    os.environ.update({name: value for name, value in own.items() if name not in ELSEWHERE})
+    os.environ |= {
+        "MEMSHARE_DATA": str(folder / "data"),
+        "MEMSHARE_EXPORTS": str(settings.exports_dir),
+        "MEMSHARE_AGENTS_DIR": str(folder / "agents"),
+        "MEMSHARE_MODEL_AGENTS": request.models[0],
+        "MEMSHARE_KEEP_DAYS": str(KEEP_DAYS),
+        "MEMSHARE_KEEP_TRACES_DAYS": str(KEEP_DAYS),
+        "MEMSHARE_SUBMITTER_SHARE": "1",
+        "MEMSHARE_QUEUE_LIMIT": "0",
+        "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call
+        "MEMSHARE_CONCEPTS_WAIT": "0",  # a memory is compared before the next one comes
+        "MEMSHARE_LEARN": str(request.learning).lower(),
+    }
+    if request.documents:
+        os.environ["MEMSHARE_DOCUMENTS"] = request.documents
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
 
 LIBRARIES = ("memshare", "torch", "sentence-transformers", "qdrant-edge-py", "bert-score", "scipy")
 
@@ -66,7 +123,7 @@ def evaluate(request: ExperimentRequest, settings: Settings, progress: Progress)
     progress("Comparing with the standard answers", 0)
     measured = _compared(lab, settings)
     result = _result(request, settings, lab, measured)
-    from memshare.evaluation.charts import draw  # matplotlib takes a second to import
+    from memshare.evaluation.report import draw  # matplotlib takes a second to import
 
     draw(result, folder.path)
     folder.write(measured, result, bill(paid, started, settings), markdown(result))
@@ -163,7 +220,7 @@ def _require_most_graded(lab: Lab) -> None:
 def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # torch and transformers take seconds to import.
     from memshare.evaluation.likeness import f1_scores
-    from memshare_memory.encoders.encoder_name import bundled_folder
+    from memshare_memory.encoders.encoder import bundled_folder
 
     # What is not verified or was given up says nothing, which is like nothing.
     pairs = list(dict.fromkeys((_said(one), one.reference) for one in lab.measured))

@@ -15,9 +15,9 @@ from memshare.evaluation.result import ExperimentResult
 from memshare.files.new_file import new_file
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 from memshare_broker.wire.messages import Message
-from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.budget import load_prices
 
 PREPARED = "prepared.json"
 M = TypeVar("M", bound=Message)

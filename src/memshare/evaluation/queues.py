@@ -15,8 +15,7 @@ from memshare.client.journey import Journey
 from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
-from memshare.learn.bootstrap import question_of, seed_of
-from memshare.learn.standard_answers import StandardAnswer
+from memshare.learn.bootstrap import StandardAnswer, question_of, seed_of
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import MemshareError

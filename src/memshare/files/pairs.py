@@ -2,21 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
 from pydantic import ValidationError
 
-from memshare.files.conversations import NoExample, as_pair
-from memshare.files.json_lines import read_lines, read_object, refuse
+from memshare.client.client import Client
+from memshare.client.pools import pools_known
+from memshare.files.json_lines import NoExample, as_pair, read_lines, read_object, refuse
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.settings import PROMPT_LIMIT
-from memshare_broker.wire.checking import readable, refuse_too_long
+from memshare_broker.wire.forms import readable, refuse_too_long
 from memshare_broker.wire.same_text import is_blank
 from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import BATCH
 from memshare_memory.memory import Memory, memory_id
+
+
+def unknown_pools(client: Client, found: PairsFile) -> str:
+    """The pools that memories of a file are for and nobody has, in a sentence; empty where there is none."""
+    lines = Counter([one.pool for one in found.whole] + [one.pool for one in found.pairs])
+    known = pools_known(client)
+    unknown = sorted(set(lines) - known)
+    if not unknown:
+        return ""
+    names = ", ".join(f"{one!r} ({lines[one]:,} lines)" for one in unknown[:5])
+    return f"nobody has the pool {names}. There are: {', '.join(sorted(known))}."
+
+
+def bring_in(client: Client, found: PairsFile) -> Iterator[int]:
+    """Write its memories; yields how many are in after each batch."""
+    done = 0
+    for start in range(0, len(found.whole), BATCH):
+        done += len(client.memories.restore(found.whole[start : start + BATCH]))
+        yield done
+    for start in range(0, len(found.pairs), BATCH):
+        done += len(client.memories.add(found.pairs[start : start + BATCH]))
+        yield done
+
 
 Pools = Mapping[str, str]
 
@@ -93,9 +119,8 @@ def is_document(file: Path) -> bool:
 
 def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_LIMIT) -> PairsFile:
     """A statement for each paragraph of the main text; long ones are cut where a sentence ends."""
-    from memshare_agents.reasoning.sources.cutting import pieces
     from memshare_agents.reasoning.sources.documents import SUFFIXES
-    from memshare_agents.reasoning.sources.extract_text import page_of
+    from memshare_agents.reasoning.sources.extract_text import page_of, pieces
 
     kind = SUFFIXES[file.suffix.lower()]
     try:

@@ -6,7 +6,7 @@ from typing import Any
 
 import dspy
 
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 
 
 class MemoryRetriever(dspy.Retrieve):  # type: ignore[misc]

@@ -8,7 +8,7 @@ from typing import Any
 from langchain_core.example_selectors import BaseExampleSelector
 from langchain_core.messages import HumanMessage, convert_to_messages
 
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare.integrations.last_turn import last_turn
 from memshare_broker.errors import BadInput
 

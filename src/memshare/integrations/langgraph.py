@@ -9,7 +9,7 @@ from langchain_core.messages import AnyMessage, RemoveMessage, convert_to_messag
 from langgraph.graph import MessagesState
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare.integrations.last_turn import last_turn
 from memshare_broker.errors import BadInput
 

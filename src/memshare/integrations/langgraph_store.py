@@ -14,7 +14,7 @@ from langgraph.store.base import BaseStore, GetOp, Item, ListNamespacesOp, Op, P
 
 from memshare import BadInput, NotFound
 from memshare.client.replies import RecalledMemory
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare_broker.wire.messages import MAX_MEMORIES
 from memshare_memory.memory import FLOOR
 from memshare_memory.memory import Memory as Kept

@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeVar
 
 from memshare.client.errors import TooLarge
 from memshare.client.replies import Accepted
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare_broker.errors import TryAgain, Unreachable
 from memshare_broker.wire.conversation import EARLIER, FITS, written
 from memshare_broker.wire.same_text import is_blank
-from memshare_llm.reasoning_text import split_reasoning, whole_characters
+from memshare_llm.completion import split_reasoning, whole_characters
 from memshare_memory.memory import folded
 
 Reply = TypeVar("Reply")

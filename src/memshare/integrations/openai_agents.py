@@ -14,8 +14,7 @@ from agents.run import CallModelData, ModelInputData
 from agents.tool_context import ToolContext
 
 from agents import FunctionTool, ModelResponse, RunConfig, RunHooks, Tool, function_tool
-from memshare.client.rest.memory import Memory
-from memshare.client.rest.task import Task
+from memshare.client.rest.task import Memory, Task
 from memshare.integrations.last_turn import LastTurn, last_answer, last_turn, read_responses, whole_task
 from memshare.integrations.tool_functions import sharing_functions
 

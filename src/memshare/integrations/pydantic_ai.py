@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_ai import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare.integrations.last_turn import whole_task
 from memshare.integrations.tool_functions import sharing_functions
 

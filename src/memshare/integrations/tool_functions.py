@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from memshare.client.rest.memory import Memory
+from memshare.client.rest.task import Memory
 from memshare_broker.errors import MemshareError
 
 

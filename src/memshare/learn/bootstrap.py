@@ -5,23 +5,143 @@ For each answer its agent is asked for a question; the question goes to all agen
 
 from __future__ import annotations
 
-from collections import defaultdict
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 from memshare.client.client import LOW, Client
-from memshare.learn.resumable_run import run_to_the_end
-from memshare.learn.standard_answers import StandardAnswer
+from memshare.files.json_lines import as_pair, read_objects, refuse
+from memshare.terminal.console import errors
+from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
+from memshare_broker.connection import reaching
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, QUESTION, SCORE
-from memshare_broker.delivery.outcome_record import OutcomeRecord
-from memshare_broker.errors import BadInput
+from memshare_broker.delivery.journey_records import OutcomeRecord
+from memshare_broker.errors import BadInput, QueueFull
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, derived_id
-from memshare_broker.wire.questions import QuestionTask
+from memshare_broker.wire.forms import Written, refuse_too_long
+from memshare_broker.wire.grades import QuestionTask
+from memshare_broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
 from memshare_memory.memory import saying
 from memshare_memory.stores.store import Where
+
+
+class StandardAnswer(Message):
+    """One line: an answer that is known to be good, the agent and kind it is for, and its question where it has one.
+
+    Where it comes from may stand beside it, for people.
+    """
+
+    agent: str
+    kind: str | None = None
+    prompt: Written | None = None
+    answer: Written
+    source: str | None = None
+    title: str | None = None
+
+
+def read_standard_answers(
+    client: Client, file: Path, agent: str | None, kind: str | None, *, with_prompts: bool
+) -> list[StandardAnswer]:
+    """The lines of a file, each once; `agent` and `kind` stand in where a line names none.
+
+    Raises `BadInput` that names the wrong lines: before all are right, nothing is paid for.
+    """
+    given = {name: value for name, value in (("agent", agent), ("kind", kind)) if value is not None}
+    cards, limit = client.agents(), client.settings.prompt_limit
+
+    def made(said: dict[str, Any]) -> StandardAnswer:
+        line = given | as_pair(said)
+        if "agent" not in line:
+            raise BadInput('no agent: give one as "agent" in the line, or with --agent')
+        return _checked(StandardAnswer.model_validate(line), cards, limit, with_prompts)
+
+    found, faults = read_objects(file, "the line", made)
+    refuse(faults, "Nothing was submitted.")
+    if not found:
+        raise BadInput(f"{str(file)!r} has no lines.")
+    return list(dict.fromkeys(line.model_copy(update={"source": None, "title": None}) for _, line in found))
+
+
+def _checked(line: StandardAnswer, cards: dict[str, AgentCard], limit: int, with_prompts: bool) -> StandardAnswer:
+    card = cards.get(line.agent)
+    if card is None:
+        raise BadInput(f"no agent is called {line.agent!r}; there are {', '.join(sorted(cards))}")
+    if line.kind is not None and line.kind not in card.kinds:
+        known = ", ".join(card.kinds) or "none; leave the kind out"
+        raise BadInput(f"agent {line.agent!r} has no kind {line.kind!r}; it has {known}")
+    if with_prompts and line.prompt is None:
+        raise BadInput("no prompt: `memshare learn` takes answers without their questions")
+    if not with_prompts and line.prompt is not None:
+        raise BadInput("it has its prompt: `memshare seed` takes pairs")
+    refuse_too_long(limit, prompt=line.prompt, answer=line.answer)
+    return line
+
+
+LOOK_EVERY = 0.2  # seconds
+QUIET = 5.0  # seconds in which nothing ended, after which it is said what it waits for
+
+
+def run_to_the_end(
+    client: Client, entries: Sequence[Entry], progress: Callable[[int], None] = lambda _: None
+) -> dict[str, OutcomeRecord]:
+    """What became of these journeys, by id, once all have ended; `progress` is told how many have.
+
+    What was opened before is waited for and not opened again. A full queue is waited for, too. Raises `Unreachable`.
+    """
+    known = client.outcomes([entry.journey for entry in entries])
+    to_open = deque(entry for entry in entries if entry.journey not in known)
+    waiting = {entry.journey for entry in entries if not (entry.journey in known and known[entry.journey].ended)}
+    hints, quiet_since = Hints(client, {entry.queue for entry in entries}), time.monotonic()
+    while True:
+        progress(len(known.keys() - waiting))
+        if not waiting:
+            return known
+        try:
+            while to_open:
+                client.send(to_open[0], keep=True)
+                to_open.popleft()
+        except QueueFull as full:
+            hints.say(str(full))
+        ended = {name: one for name, one in client.outcomes(sorted(waiting)).items() if one.ended}
+        if ended:
+            known, waiting, quiet_since = known | ended, waiting - ended.keys(), time.monotonic()
+            continue
+        if time.monotonic() - quiet_since > QUIET:
+            hints.look(waiting)
+            quiet_since = time.monotonic()
+        time.sleep(LOOK_EVERY)
+
+
+class Hints:
+    """Says what is waited for, each thing once."""
+
+    def __init__(self, client: Client, queues: set[str]) -> None:
+        self._client = client
+        self._queues = sorted(queues | {SCORER_QUEUE, MEMORY_QUEUE})
+        self._said: set[str] = set()
+
+    def look(self, waiting: set[str]) -> None:
+        served = {queue for worker in self._client.workers() for queue in worker.queues}
+        missing = [queue for queue in self._queues if queue not in served]
+        if missing:
+            names = " ".join(missing)
+            self.say(f"No worker serves {', '.join(missing)} yet. Start `memshare up`, or `memshare worker {names}`.")
+        with reaching(self._client.settings.redis):
+            parked = self._client.ledger.parked.all()
+        ids = waiting | {str(derived_id(one, SCORE.name)) for one in waiting} if parked else set()
+        for why in sorted({one.why for one in parked if one.id in ids}):
+            self.say(f"Waits: {why}")
+
+    def say(self, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            errors.print(line, style="yellow")
+
 
 Progress = Callable[[str, int, int], None]
 """Is told what is done at the time, how many of it have ended and how many there are."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import redis
 
-from memshare.operate.child import ends_with_parent
 from memshare.operate.data_folder import hold_folder
+from memshare.operate.supervisor import ends_with_parent
 from memshare_broker import redis_server
 from memshare_broker.connection import DOWN, connect, reaching
 from memshare_broker.errors import Unreachable

@@ -7,18 +7,66 @@ as a command by the terminal. Style is given apart from the text, by `styled` or
 from __future__ import annotations
 
 import json
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+import typer
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.segment import Segment
 from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
+from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain, plain_json
+
+
+@contextmanager
+def progress_bar(what: str, total: int | None = None, *, shown: bool = True) -> Iterator[Callable[..., None]]:
+    """Show a bar while the block runs; what it yields takes `advance`, `completed`, `total` and `description`."""
+    with bars(shown=shown) as progress:
+        yield partial(progress.update, progress.add_task(what, total=total))
+
+
+def bars(count: ProgressColumn | None = None, *, shown: bool = True) -> Progress:
+    """Bars that a command adds by itself, each with a count of how much is done."""
+    done = count or MofNCompleteColumn()
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), done, TimeElapsedColumn())
+    return Progress(*columns, console=errors, transient=True, disable=not shown)
+
+
+def require_consent(question: str, *, yes: bool) -> None:
+    """Return where the person agrees, by --yes or by an answer; end the command where not."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise BadInput("Nobody is there to be asked, so nothing was done. Read what it says above, then give --yes.")
+    if not typer.confirm(plain(question), err=True):
+        errors.print("Nothing was done.")
+        raise typer.Exit(1)
+
+
+@contextmanager
+def stopping(said: str) -> Iterator[None]:
+    """Say how to go on where the person stops the block with Ctrl-C or at the end of the input."""
+    try:
+        yield
+    except (typer.Abort, KeyboardInterrupt) as stop:
+        errors.print(f"\nStopped. {said}")
+        raise typer.Exit(130) from stop
 
 
 class TextConsole(Console):

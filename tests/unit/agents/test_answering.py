@@ -11,8 +11,7 @@ from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE, NextMessage
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Turn, Usage
-from memshare_llm.chat import Reply
-from memshare_llm.window import OLLAMA, Window
+from memshare_llm.chat import OLLAMA, Reply, Window
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall

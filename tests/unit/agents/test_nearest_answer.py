@@ -7,8 +7,8 @@ import pytest
 from memshare_agents.answering import nearest_answer
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
+from memshare_broker.wire.grades import QuestionTask
 from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
-from memshare_broker.wire.questions import QuestionTask
 from memshare_llm.no_model import NoModel, NoModelSet
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, Recollection

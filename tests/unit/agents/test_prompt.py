@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from memshare_agents.prompt import FROM_OTHERS, NEXT_FROM_OTHERS, build_prompt, fit
 from memshare_broker.wire.messages import AgentTask, Turn
-from memshare_llm.window import Window
+from memshare_llm.chat import Window
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

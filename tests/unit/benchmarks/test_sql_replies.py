@@ -16,11 +16,11 @@ from memshare.demo.text_to_sql import Questions, SqlQuestion, read_questions
 from memshare_agents.prompt import build_prompt
 from memshare_broker.wire.messages import Turn
 from memshare_concepts.extraction import hierarchies_schema
-from memshare_llm.providers.strict_schema import strict_schema
+from memshare_llm.providers.reply_limit import strict_schema
 from memshare_memory.memory import Memory
 from memshare_scorer.contradiction import comparisons_schema
-from memshare_scorer.criterion import Criterion
 from memshare_scorer.grading import ranges_schema
+from memshare_scorer.rubric import Criterion
 from memshare_trainer.percentages import labels_schema
 
 RIGHT = Criterion(name="right", points=100, description="The rows.")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare.operate.child import environment_of
 from memshare.operate.data_folder import tell_models
+from memshare.operate.supervisor import environment_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Role, Settings, load_settings
 

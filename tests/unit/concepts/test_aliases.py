@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memshare_concepts.aliases import Aliases, Merge
+from memshare_concepts.decisions import Aliases, Merge
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from tests.support.golden_concepts import card_id, levels
 

@@ -18,7 +18,7 @@ from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
-from memshare_broker.wire.extractions import Extracted, ExtractTask
+from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_concepts.tasks import Extracting
 from memshare_llm.batches import GATHER_AGAIN, MOST, Batches

@@ -5,7 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from memshare_concepts.hierarchy import Hierarchy
+from memshare_concepts.extraction import Hierarchy
 from tests.support.golden_concepts import cards
 
 REPLY = {

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_concepts.aliases import Merge
-from memshare_concepts.decisions import Decisions, similar_id
-from memshare_concepts.gap import Gap
+from memshare_concepts.decisions import Decisions, Merge, similar_id
+from memshare_concepts.gaps.open_questions import Gap
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import PoolConcepts, encode, levels_of, load
 from memshare_memory.curate.requests import Forget

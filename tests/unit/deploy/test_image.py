@@ -120,7 +120,7 @@ def test_the_light_image_has_neither_torch_nor_an_encoder_nor_an_engine() -> Non
                 "memshare.cli.curate.memories",
                 "memshare.cli.run.serve",
                 "memshare.cli.run.token",
-                "memshare.doors.app",
+                "memshare.doors.server",
                 "memshare_concepts.clusters.clustering",
                 "memshare_concepts.gaps.gaps",
                 "memshare_concepts.reviews.card",

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare_memory.stores.pages import every
 from memshare_memory.stores.server.server_store import ServerStore
-from memshare_memory.stores.store import Where
+from memshare_memory.stores.store import Where, every
 from tests.support.memories import LAYOUT, remembered
 from tests.support.qdrant_server import QdrantProcess
 from tests.unit.deploy.test_guide import GUIDE, block

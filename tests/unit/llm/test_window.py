@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_llm import window
-from memshare_llm.window import OTHERWISE, ModelWindow, Window, was_cut
+from memshare_llm import chat
+from memshare_llm.chat import OTHERWISE, ModelWindow, Window, was_cut
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_a_window_is_asked_for_now_and_then_and_the_last_one_known_holds(monkeyp
     told = [None, Window(4_096), None, Window(8_192)]
     asked: list[Window | None] = []
     now = 1_000.0
-    monkeypatch.setattr(window.time, "monotonic", lambda: now)
+    monkeypatch.setattr(chat.time, "monotonic", lambda: now)
 
     def ask() -> Window | None:
         asked.append(told[len(asked)])

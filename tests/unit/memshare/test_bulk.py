@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.cli.ask.bulk import TaskLine, answers, read_tasks, submit_all
-from memshare.cli.ask.submit_file import results_file
+from memshare.cli.ask.submit_file import TaskLine, answers, read_tasks, results_file, submit_all
 from memshare.client.client import BULK, Client
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memshare.files.conversations import NoExample, as_pair
+from memshare.files.json_lines import NoExample, as_pair
 from memshare.files.pairs import read_pairs
 from memshare_broker.errors import BadInput
 

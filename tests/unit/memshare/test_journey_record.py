@@ -12,9 +12,8 @@ from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.grades import CriterionScore, Score, Settlement
+from memshare_broker.wire.grades import CriterionScore, Question, Score, Settlement
 from memshare_broker.wire.messages import Answer, Message, Quoted, Shown, Step, Usage
-from memshare_broker.wire.questions import Question
 from tests.support.answered import a_task
 
 ANSWER = Answer(

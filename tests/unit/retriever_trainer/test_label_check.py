@@ -11,7 +11,7 @@ import redis
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import Embedding, derived_id
 from memshare_llm.doubts import Doubts
-from memshare_trainer.label_check import FEWEST, LabelCheck, paused_labels
+from memshare_trainer.percentages import FEWEST, LabelCheck, paused_labels
 
 MODEL = "openai:small"
 NOWHERE = Embedding.pack("test", np.zeros(2, dtype=np.float32))

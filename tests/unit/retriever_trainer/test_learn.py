@@ -12,17 +12,16 @@ import redis
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.metrics import read_field
-from memshare_broker.wire.comparisons import ComparedPairs, CompareTask
-from memshare_broker.wire.lessons import Lesson, LessonTask
+from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask
 from memshare_llm.no_model import NoModel
 from memshare_llm.structured import NeverFits
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.standings import retriever_key
+from memshare_memory.recall.trust import retriever_key
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learning.rollback import roll_back
-from memshare_trainer.lessons import reservoir
+from memshare_trainer.learning.rewriting import roll_back
+from memshare_trainer.lessons import lesson_log
 from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.support.judge import LabelsByAnswer
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, make_worse
@@ -280,7 +279,7 @@ def test_a_pool_learns_for_itself_alone(learn: LearnStage, redis_client: redis.R
 
 
 def test_old_versions_are_thinned_out(learn: LearnStage, log: LessonLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reservoir, "EVERY_VERSION", 5)
+    monkeypatch.setattr(lesson_log, "EVERY_VERSION", 5)
     for number in range(70):
         teach(learn, lesson(number))
 

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from memshare_memory.recall.adapter import Adapter
 from memshare_trainer.learning.adapter_state import PRIOR, State
+from memshare_trainer.learning.proof import Words
 from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
-from memshare_trainer.learning.words import Words
-from memshare_trainer.lessons.example import Example, border, gains_of, scores
-from memshare_trainer.lessons.ranking_quality import compare
+from memshare_trainer.lessons.lesson import Example, border, compare, gains_of, scores
 
 DIMENSION = 6
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.wire.comparisons import LONGEST_TEXT
-from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.lessons import LONGEST_TEXT, LessonTask
 from memshare_broker.wire.messages import Usage
-from memshare_llm.providers.strict_schema import strict_schema
+from memshare_llm.providers.reply_limit import strict_schema
 from memshare_llm.structured import DoesNotFit
 from memshare_trainer.labels import Labeller
 from memshare_trainer.percentages import BEGINNING, END, LONGEST, TOGETHER, ask_for_percentages, labels_schema

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memshare_memory.recall.standings import Standing, Standings
+from memshare_memory.recall.trust import Standing, Standings
 from memshare_trainer.learning.proof import HALF_LIFE, People, Vouching, judged, lower_bound
 
 SPACE = UUID(int=0)

@@ -9,8 +9,7 @@ from memshare_memory.recall.retriever import Retriever
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.learning import relearn as unlearning
 from memshare_trainer.learning.relearn import unlearn
-from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.lessons_with import lessons_with
+from memshare_trainer.lessons.lesson_log import LessonLog, lessons_with
 from tests.support.lessons import ENCODER, FormLabeller, accepted, lesson, let_wait, notice, word
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

@@ -9,7 +9,7 @@ import redis
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet
-from memshare_broker.wire.comparisons import Compared, ComparedPairs, CompareTask, Said
+from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask, Said
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel

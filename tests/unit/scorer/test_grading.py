@@ -8,7 +8,7 @@ import pytest
 
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.wire.messages import Usage
-from memshare_llm.providers.strict_schema import strict_schema
+from memshare_llm.providers.reply_limit import strict_schema
 from memshare_scorer.grading import PairToGrade, UnsureGrade, grade, ranges_schema
 from memshare_scorer.rubric import Rubric, find_rubric
 from tests.support.scripted_chat import ScriptedChat

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.grades import GradedTask
-from memshare_broker.wire.offers import OfferedPair
+from memshare_broker.wire.grades import GradedTask, OfferedPair
 from memshare_scorer.known_agents import KnownAgents
 from memshare_scorer.rubric import find_rubric
 from memshare_scorer.tasks import ScoreStage

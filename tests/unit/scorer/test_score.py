@@ -5,9 +5,8 @@ from math import fsum
 import pytest
 
 from memshare_broker.wire.grades import CriterionScore
-from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric, all_rubrics, threshold_for
-from memshare_scorer.score import Range, accepted, mean, scale, total
+from memshare_scorer.grading import Range, accepted, mean, scale, total
+from memshare_scorer.rubric import Criterion, Rubric, all_rubrics, threshold_for
 
 CRITERIA = [
     Criterion(name="taste", points=30, description="…"),

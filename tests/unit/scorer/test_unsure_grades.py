@@ -4,9 +4,9 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import Settlement
+from memshare_scorer.grading import FEWEST, cannot_grade, note_grade
 from memshare_scorer.rubric import find_rubric
 from memshare_scorer.tasks import ScoreStage
-from memshare_scorer.unsure_grades import FEWEST, cannot_grade, note_grade
 from tests.support.answered import a_task
 from tests.support.scripted_chat import ScriptedChat
 

@@ -11,9 +11,7 @@ from pathlib import Path
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.extract_text import SourcePage, page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
-from memshare_agents.reasoning.sources.indexing import index
-from memshare_agents.reasoning.sources.library import Library
-from memshare_agents.reasoning.sources.passages import pool_of
+from memshare_agents.reasoning.sources.library import Library, index, pool_of
 from memshare_agents.reasoning.sources.searxng import SearXNG
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput

@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 from memshare_agents.reasoning.sources.extract_text import one_line
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.wire.messages import Message
-from memshare_llm.providers.http_client import ReplyTooLong, open_client
-from memshare_llm.providers.http_errors import retry_after
+from memshare_llm.providers.http_client import ReplyTooLong, open_client, retry_after
 
 log = logging.getLogger(__name__)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -13,13 +14,12 @@ import numpy as np
 import qdrant_edge as edge
 from numpy.typing import NDArray
 
-from memshare_broker.errors import TryAgain
+from memshare_broker.errors import TryAgain, Unreachable
 from memshare_memory.memory import Memory, Status
 from memshare_memory.stores import points
-from memshare_memory.stores.edge import edge_folder, edge_indexes, edge_requests, edge_rewrite
-from memshare_memory.stores.edge.edge_opening import OpenedPool, close_engine, open_engine
-from memshare_memory.stores.edge.engine_damage import no_panic
-from memshare_memory.stores.edge.tally import CountCache, Kind, digest
+from memshare_memory.stores.edge import edge_folder, edge_opening, edge_requests
+from memshare_memory.stores.edge.edge_opening import OpenedPool, close_engine, loaded, open_engine
+from memshare_memory.stores.edge.integrity import CountCache, Kind, digest, no_panic
 from memshare_memory.stores.store import (
     EXACT,
     CountKey,
@@ -33,6 +33,57 @@ from memshare_memory.stores.store import (
     Vectors,
     Where,
 )
+
+
+def rewritten(folder: Path, shard: edge.EdgeShard) -> edge.EdgeShard:
+    """The engine of a pool's folder on new files, with what `shard` holds; nobody may write meanwhile."""
+    layout = edge_folder.layout_of(folder)
+    assert layout is not None
+    engine, fresh, old = edge_folder.engine_of(folder), edge_folder.fresh_of(folder), edge_folder.old_of(folder)
+    _copy(shard, folder, fresh, layout)
+    engine.rename(old)
+    fresh.rename(engine)
+    opened = loaded(folder, engine, layout)
+    shutil.rmtree(old)  # who reads in it still has its files open
+    return opened
+
+
+def remove_others(folder: Path) -> tuple[str, ...]:
+    """Remove the pools of other encoders, which are made anew when they are wanted; returns the copies that stay.
+
+    Those were kept from before a restore or a repair, or belong to a process that has them open.
+    """
+    kept = []
+    for path in sorted(
+        (*folder.parent.glob(f"{folder.name.partition('-')[0]}*"), *folder.parent.glob("before-restore-*"))
+    ):
+        if not path.is_dir() or path == folder:
+            continue
+        try:
+            if edge_folder.layout_of(path) is None or "." in path.name:
+                kept.append(str(path))
+                continue
+            with edge_folder.lock(path):
+                shutil.rmtree(path)
+        except Unreachable:
+            kept.append(str(path))
+    return tuple(kept)
+
+
+def _copy(shard: edge.EdgeShard, folder: Path, fresh: Path, layout: Layout) -> None:
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    target = loaded(folder, fresh, layout)
+    edge_opening.build(target, folder)  # while it is empty, or it would take noted credibility for none
+    for page in edge_requests.pages(shard, payload=True, vectors=True):
+        copies = [edge.Point(one.id, cast("dict[str, edge.NamedVector]", one.vector), one.payload) for one in page]
+        if copies:
+            edge_folder.require_room(folder)
+            target.update(edge.UpdateOperation.upsert_points(copies, None, edge.UpdateMode.Upsert))
+    edge_opening.build(target, folder)
+    target.flush()
+    target.close()
+
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +120,7 @@ class EdgeStore:
         store = cls(open_engine(folder, layout), folder)
         try:
             edge_folder.claim(folder, owner)
-            edge_indexes.build(store._shard, folder)
+            edge_opening.build(store._shard, folder)
         except BaseException:
             store.close()
             raise
@@ -185,9 +236,9 @@ class EdgeStore:
         Returns the folders beside the pool's that may have what was removed.
         """
         with self._writing, no_panic(self._folder):
-            self._shard = edge_rewrite.rewritten(self._folder, self._shard)
+            self._shard = rewritten(self._folder, self._shard)
             self._opened = self._opened._replace(shard=self._shard)
-        return edge_rewrite.remove_others(self._folder)
+        return remove_others(self._folder)
 
     def _count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
         """What the engine counts."""

@@ -18,8 +18,7 @@ from memshare_broker.child_processes.python import python
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points
 from memshare_memory.stores.edge import edge_requests
-from memshare_memory.stores.edge.engine_damage import damaged
-from memshare_memory.stores.edge.tally import Sum, digest
+from memshare_memory.stores.edge.integrity import Sum, damaged, digest
 
 _LONGEST = 900.0  # seconds
 _LAST_WORDS = 300  # characters

@@ -10,9 +10,7 @@ from memshare.cli.options import Json, Payer, Pool, login_name
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, one_line, panel, print_json, styled, table
-from memshare.terminal.ids import short_id
-from memshare.terminal.memory_pages import the_pool
-from memshare.terminal.quoted_answer import whose_answer
+from memshare.terminal.ids import short_id, the_pool, whose_answer
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import Quoted
 from memshare_memory.door.messages import Found

@@ -17,7 +17,7 @@ from memshare.client.client import BULK, INTERACTIVE, Client
 from memshare.client.submission import Submission
 from memshare.files.json_lines import decode, read_messages
 from memshare.terminal.console import errors, print_json, print_text
-from memshare.terminal.quoted_answer import whose_answer
+from memshare.terminal.ids import whose_answer
 from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
 import typer
+from rich.text import Text
+from rich.tree import Tree
 
-from memshare.cli.ask.trace_tree import draw
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.journey import Journey, kept_for
+from memshare.client.journey import Journey, asked_of, kept_for
 from memshare.client.sent_prompt import SentPrompt, sent_prompt
 from memshare.terminal.console import (
     console,
@@ -24,12 +26,46 @@ from memshare.terminal.console import (
     styled,
     table,
 )
-from memshare.terminal.ids import find_task, short_id, shorten_ids
-from memshare.terminal.quoted_answer import whose_answer
+from memshare.terminal.ids import find_task, short_id, shorten_ids, whose_answer
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
-from memshare_broker.wire.extractions import Extracted, NotedConcepts
-from memshare_broker.wire.messages import Shown
+from memshare_broker.wire.lessons import Extracted, NotedConcepts
+from memshare_broker.wire.messages import Shown, Step
 from memshare_memory.stores.store import Where
+
+READ_SHOWN = 4
+
+
+def draw(question: str, steps: Sequence[Step]) -> Tree:
+    """The tree of a run; a step stands under the step that called it, in the order in which they ran."""
+    root = Tree(styled((short(question, 100), "bold")))
+    branches: dict[int | None, Tree] = {None: root}
+    for step in steps:
+        branches[step.number] = branches.get(step.parent, root).add(_label(step))
+    return root
+
+
+def _label(step: Step) -> Text:
+    tokens = step.usage.prompt_tokens + step.usage.completion_tokens
+    cost = f" · {tokens:,} tokens · {step.model}" if step.model else ""
+    label = styled((f"{step.number} {step.operator}", "bold cyan"), (f"  {step.seconds:.1f} s{cost}", "dim"))
+    knowledge = ", ".join(str(one) for one in step.knowledge)
+    rows = {
+        "asked": asked_of(step),
+        "read": _names(step.read),
+        "left out for want of room": _names(step.left_out),
+        "said": step.said,
+        "knowledge": knowledge,
+    }
+    for name, text in rows.items():
+        if text:
+            label.append_text(styled((f"\n{name}: ", "dim"), text))
+    return label
+
+
+def _names(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - READ_SHOWN} more" if len(names) > READ_SHOWN else ""
+    return "; ".join(names[:READ_SHOWN]) + more
+
 
 TaskId = Annotated[str, typer.Argument(metavar="ID", help="The id that `submit` printed, or its first 8 digits.")]
 

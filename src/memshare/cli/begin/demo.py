@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 from rich.text import Text
 
-from memshare.cli.ask.trace_tree import draw
-from memshare.cli.begin.demo_deployment import folder_for, running
-from memshare.cli.begin.demo_gain import demo_gain
+from memshare.cli.ask.trace import draw
+from memshare.cli.begin.demo_gain import demo_gain, folder_for, running
 from memshare.cli.concepts.answering_agent import outcome_of
 from memshare.cli.options import Json
 from memshare.client.client import Client
@@ -23,9 +22,8 @@ from memshare.client.journey import Journey
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
 from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
-from memshare.terminal.memory_pages import concept_names, counted
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, panel, print_json, progress_bar, short, styled, table
+from memshare.terminal.ids import concept_names, counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_llm.no_model import needs_model

@@ -6,19 +6,136 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import TracebackType
 
-from memshare.cli.begin.demo_deployment import new_folder, running
-from memshare.cli.begin.demo_view import DemoView
+from rich.console import Group
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
 from memshare.client.client import Client
 from memshare.demo.gain import POOL, DemoStage, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
-from memshare.terminal.console import console, errors, panel, print_json, short, styled
+from memshare.operate.supervisor import supervised
+from memshare.terminal.console import TextConsole, console, errors, panel, print_json, short, styled
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import OFFLINE, load_settings
+from memshare_broker.settings import OFFLINE, Settings, load_settings
+
+WIDTH = 40  # characters of a bar that means all
+SILENT_AT_MOST = 4.0  # seconds
+
+
+class DemoView:
+    """Shows what is being done, and the share of right answers of each stage. Use it as a context."""
+
+    def __init__(self, console: TextConsole, *, plain: bool) -> None:
+        self._console = console
+        self._stages: list[DemoStage] = []
+        self._what, self._began = "", time.monotonic()
+        self._live = None if plain else Live(console=console, get_renderable=self._drawn, refresh_per_second=8)
+        self._over = threading.Event()
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._printed = 0.0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> DemoView:
+        if self._live is not None:
+            self._live.start()
+        else:
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._what = ""
+        self._over.set()
+        if self._live is not None:
+            self._live.stop()
+        else:
+            self._ticker.join()
+
+    def say(self, what: str) -> None:
+        """What is being done now."""
+        self._what = what
+        self._print(f"{what} …")
+
+    def see(self, stage: DemoStage) -> None:
+        """A stage has begun, more of it is known, or it has ended."""
+        if stage not in self._stages:
+            self._stages.append(stage)
+            self._what = f"{stage.title}: {stage.size} questions"
+            self._print(f"{self._what} …")
+        elif len(stage.asked) == stage.size:
+            self._print(f"{stage.title}: {stage.share:.0%} right ({stage.right} of {stage.graded})")
+
+    def _print(self, line: str) -> None:
+        if self._live is None:
+            with self._lock:
+                self._console.print(line)
+                self._printed = time.monotonic()
+
+    def _tick(self) -> None:
+        while not self._over.wait(0.5):
+            if time.monotonic() - self._printed >= SILENT_AT_MOST:
+                done = f", {len(self._stages[-1].asked)} of {self._stages[-1].size}" if self._asking() else ""
+                self._print(f"  … {self._what}{done}, {time.monotonic() - self._began:.0f} s")
+
+    def _asking(self) -> bool:
+        return bool(self._stages) and len(self._stages[-1].asked) < self._stages[-1].size
+
+    def _drawn(self) -> Group:
+        now = Spinner("dots", styled(f"{self._what}, {time.monotonic() - self._began:.0f} s")) if self._what else ""
+        return Group(chart(self._stages), now)
+
+
+def chart(stages: list[DemoStage]) -> Table:
+    """A bar for each stage."""
+    drawn = Table(box=None, pad_edge=False, show_header=False)
+    for stage in stages:
+        style = "dim" if stage.kind == "task" else "bold green"
+        bar = "█" * round(WIDTH * stage.share)
+        counted = f"{stage.share:>4.0%}  {stage.right} of {stage.graded}" if stage.graded else "   …"
+        drawn.add_row(Text(stage.title), styled((f"{bar:<{WIDTH}}", style)), Text(counted))
+    return drawn
+
+
+@contextlib.contextmanager
+def running(folder: Path, agents_dir: Path | None = None, exports: Path | None = None) -> Iterator[Settings]:
+    """A deployment for as long as the block runs; without `exports` the encoder is where other commands have it."""
+    known = load_settings()
+    places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": agents_dir}
+    exported = known.exports or exports or known.exports_dir
+    settings = known.model_copy(update=places | {"data": folder, "exports": exported})
+    with supervised(settings):
+        yield settings
+
+
+@contextlib.contextmanager
+def folder_for(data: Path | None) -> Iterator[Path]:
+    """A new folder that is kept, or a temporary one."""
+    if data is not None:
+        yield new_folder(data)
+        return
+    with tempfile.TemporaryDirectory(prefix="memshare-demo-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def new_folder(data: Path) -> Path:
+    """The folder as it is written out; raises `BadInput` where there is a pool in it."""
+    folder = data.expanduser().absolute()
+    if (folder / "pool").exists():
+        raise BadInput(f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder.")
+    return folder
+
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
 STUDENT = "a student that knows no SQL and copies the nearest memory"

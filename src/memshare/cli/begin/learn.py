@@ -14,11 +14,9 @@ from memshare.cli.options import AgentOfLines, Json, KindOfLines, Submitter
 from memshare.client.client import Client
 from memshare.client.models_at_work import is_graded_by_programs, require_agent_model, require_scorer_model
 from memshare.learn import bootstrap as learning
-from memshare.learn.standard_answers import StandardAnswer, read_standard_answers
-from memshare.terminal.consent import stopping
-from memshare.terminal.console import console, errors, print_json, table
-from memshare.terminal.progress import progress_bar
-from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare.learn.bootstrap import StandardAnswer, read_standard_answers
+from memshare.terminal.console import console, errors, print_json, progress_bar, stopping, table
+from memshare_broker.delivery.journey_records import OutcomeRecord
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import MEAN_OF_SEEDS, find_rubric, threshold_for
 

@@ -19,11 +19,10 @@ from rich.text import Text
 
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.model_doubts import model_doubts
-from memshare.client.rest.memory import PORT
+from memshare.client.models_at_work import model_doubts
+from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
-from memshare.operate.preflight import check, unapproved
-from memshare.operate.served_models import try_models
+from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled
 from memshare_broker.connection import connect

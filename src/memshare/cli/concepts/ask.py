@@ -21,12 +21,11 @@ from memshare.cli.options import (
     Yes,
     login_name,
 )
-from memshare.client.paid_chat import paid_chat
-from memshare.terminal.consent import stopping
-from memshare.terminal.console import console, errors, panel, print_json, short, styled, table
+from memshare.client.answering import paid_chat
+from memshare.terminal.console import console, errors, panel, print_json, short, stopping, styled, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def ask(
 def _target(
     found: OpenedConcepts, numbers: list[int], goal: str | None, size: int | None, direction: Direction
 ) -> Target:
-    from memshare_concepts.asking.target import of_clusters, of_hypotheses
+    from memshare_concepts.asking.proposing import of_clusters, of_hypotheses
 
     if goal == HYPOTHESES:
         if len(numbers) > 1:

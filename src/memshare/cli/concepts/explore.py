@@ -16,22 +16,18 @@ from memshare.cli.concepts.ask import HYPOTHESES
 from memshare.cli.concepts.gaps import gaps_of
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import ANSWER_WITHIN, AnsweredAs, AnsweredBy, AnswerTimeout, Json, Pool, Submitter, Yes
+from memshare.client.answering import paid_chat
 from memshare.client.client import LOW
-from memshare.client.paid_chat import paid_chat
 from memshare.files.new_file import new_file
-from memshare.terminal.consent import require_consent, stopping
-from memshare.terminal.console import console, errors, print_json, short, table
+from memshare.terminal.console import console, errors, print_json, require_consent, short, stopping, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.settings import Settings
-from memshare_concepts.asking.explored import Explored, ExploredGaps
-from memshare_concepts.asking.round import WantedQuestions
+from memshare_concepts.asking.round import Explored, ExploredGaps, WantedQuestions
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gap import Gap
-from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_llm.limits.budget import in_words
-from memshare_llm.limits.prices import load_prices
+from memshare_concepts.gaps.open_questions import Gap, OpenQuestions
+from memshare_llm.limits.budget import in_words, load_prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.no_model import require_model
 
@@ -160,7 +156,7 @@ def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None)
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
     """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
-    from memshare_concepts.asking.target import of_gap
+    from memshare_concepts.asking.proposing import of_gap
 
     if gap.kind == "asked":
         return gap.names[0]

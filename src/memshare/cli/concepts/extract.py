@@ -11,10 +11,8 @@ import typer
 from memshare.cli.options import Json, Pool, Yes
 from memshare.client.client import BULK, Client
 from memshare.client.models_at_work import require_scorer_model
-from memshare.terminal.consent import require_consent, stopping
-from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import counted, the_pool
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
+from memshare.terminal.ids import counted, the_pool
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
@@ -22,7 +20,7 @@ from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.batches import MOST
 from memshare_llm.structured import MOST_CALLS
-from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.after import extraction
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 

@@ -12,7 +12,7 @@ from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gap import Gap
+from memshare_concepts.gaps.open_questions import Gap
 
 
 def gaps(

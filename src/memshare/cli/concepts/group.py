@@ -5,16 +5,13 @@ from __future__ import annotations
 import typer
 
 from memshare.cli.concepts.ask import ask
-from memshare.cli.concepts.clusters import clusters
-from memshare.cli.concepts.common import common
+from memshare.cli.concepts.clusters import clusters, summary
 from memshare.cli.concepts.explore import explore
 from memshare.cli.concepts.extract import extract
 from memshare.cli.concepts.gaps import gaps
 from memshare.cli.concepts.map import draw_map
-from memshare.cli.concepts.merge import merge, split
-from memshare.cli.concepts.show import show
-from memshare.cli.concepts.similar import similar
-from memshare.cli.concepts.summary import summary
+from memshare.cli.concepts.merge import merge, similar, split
+from memshare.cli.concepts.show import common, show
 from memshare.cli.concepts.why import why
 
 app = typer.Typer(

@@ -15,7 +15,7 @@ from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import Json, Pool
 from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import counted
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError
 
 
@@ -36,8 +36,7 @@ def draw_map(
     """
     with opened("map", pool, vectors=True) as found:
         from memshare_concepts.clusters.clustering import SIZE
-        from memshare_concepts.map.page import Colours, map_page
-        from memshare_concepts.map.sizes import clusters_around
+        from memshare_concepts.map.page import Colours, clusters_around, map_page
 
         remembered = {} if person is None else _remembered(found, person)
         size = SIZE if size is None else size
@@ -59,7 +58,7 @@ def draw_map(
 
 def _remembered(found: OpenedConcepts, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
-    from memshare_concepts.reviews.card_store import CardStore
+    from memshare_concepts.reviews.card import CardStore
     from memshare_concepts.reviews.learner import ReviewLearner
 
     concepts = found.concepts

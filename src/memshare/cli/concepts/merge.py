@@ -3,18 +3,87 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 from shlex import quote
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memshare.cli.concepts.open_concepts import concept_named, opened
-from memshare.cli.options import By, Json, Pool, login_name
-from memshare.terminal.console import console, print_json
-from memshare.terminal.memory_pages import counted
+from memshare.cli.options import By, Json, Pool, Rows, login_name
+from memshare.terminal.console import console, errors, print_json, short, table
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
-from memshare_concepts.aliases import Merge
-from memshare_concepts.decisions import Decisions
+from memshare_concepts.decisions import Decisions, Merge
+
+if TYPE_CHECKING:
+    from memshare_concepts.similar_names import SimilarNames
+
+BY = "similarity"
+"""Who merged, where nobody was asked."""
+
+
+def similar(
+    merge: Annotated[bool, typer.Option("--merge", help="Merge those of a cosine of .95 or more.")] = False,
+    apart: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="A B", help="These two are different concepts: do not propose them again."),
+    ] = None,
+    by: By = None,
+    pool: Pool = None,
+    limit: Rows = 50,
+    as_json: Json = False,
+) -> None:
+    """List concepts whose names mean nearly the same, by the encoder: a cosine of .85 or more.
+
+    Names with digits or single letters are never among them: GPT-3 is not GPT-4.
+
+    Example: memshare concepts similar --pool physics --merge
+    """
+    with opened("similar", pool) as found:
+        from memshare_concepts.pool_graph import encode
+        from memshare_concepts.similar_names import proposed_names
+
+        decisions = Decisions(found.redis, found.concepts.pool)
+        if apart is not None:
+            one, other = (concept_named(found.concepts.graph, typed, found.concepts.pool) for typed in apart)
+            decisions.keep_apart(one, other, datetime.now(UTC), login_name() if by is None else by)
+            print_json({"apart": [one, other]}) if as_json else console.print(f"{one} and {other} are two concepts.")
+            return
+        with errors.status("Comparing what names mean…"):
+            pairs = proposed_names(found.concepts.graph, partial(encode, found.client.memories), decisions)
+        merged = _merge(decisions, [pair for pair in pairs if pair.certain]) if merge else []
+    left = [pair for pair in pairs if pair not in merged]
+    if as_json:
+        print_json({"merged": [pair._asdict() for pair in merged], "proposed": [pair._asdict() for pair in left]})
+        return
+    if merged:
+        rows = [(f"{pair.similarity:.3f}", short(pair.other, 40), short(pair.keep, 40)) for pair in merged]
+        console.print(table("cosine", "merged", "into", rows=rows))
+    if not left:
+        console.print("No similar names are left." if merged else "No two names are similar.")
+        return
+    rows = [(f"{pair.similarity:.3f}", short(pair.other, 40), short(pair.keep, 40)) for pair in left[:limit]]
+    console.print(table("cosine", "may mean", "the same as", rows=rows))
+    hint = "`memshare concepts merge A B` merges two, --apart A B keeps them apart"
+    console.print(hint + ("." if merge else ", --merge merges all from .95."), style="dim")
+    if len(left) > limit:
+        errors.print(f"{len(left) - limit:,} more: --limit.", style="dim")
+
+
+def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:
+    """Merge pairs, the most similar first; returns those that were not one concept already by the merges before."""
+
+    merged = []
+    aliases = decisions.aliases()
+    for pair in pairs:
+        record = Merge(of=pair.other, into=pair.keep, at=datetime.now(UTC), by=BY, similarity=pair.similarity)
+        if aliases.key(pair.other) == aliases.key(pair.keep) or aliases.is_merged(pair.other):
+            continue
+        decisions.merge(record)
+        aliases.add(record)
+        merged.append(pair)
+    return merged
 
 
 def merge(

@@ -15,7 +15,7 @@ from memshare.client.client import Client
 from memshare.extras import require
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import errors
-from memshare.terminal.memory_pages import counted, say_unreadable, the_pool
+from memshare.terminal.ids import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput
 from memshare_concepts.names import key
 

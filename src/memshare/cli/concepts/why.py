@@ -15,8 +15,7 @@ from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.terminal.console import console, print_json, short, styled, table
-from memshare.terminal.ids import find_task, short_id
-from memshare.terminal.memory_pages import concept_names
+from memshare.terminal.ids import concept_names, find_task, short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
 from memshare_concepts.graph.weights import contributions

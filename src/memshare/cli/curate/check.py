@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from pydantic import ValidationError
+from rich.text import Text
 
-from memshare.cli.options import Json
+from memshare.cli.options import Json, Pool, Rows
 from memshare.client.client import Client
+from memshare.extras import require
 from memshare.files.new_file import new_file
-from memshare.operate.child import environment_of
 from memshare.operate.data_folder import hold_folder
-from memshare.terminal.console import errors, print_json, print_text
-from memshare.terminal.memory_pages import counted
-from memshare.terminal.progress import progress_bar
+from memshare.operate.supervisor import environment_of
+from memshare.terminal.console import console, errors, one_line, print_json, print_text, progress_bar, table
+from memshare.terminal.ids import counted, say_unreadable, short_id, the_pool
 from memshare_broker.child_processes.python import python
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
@@ -26,6 +27,69 @@ from memshare_memory.door.messages import RawMemory, RawRequest
 from memshare_memory.memory import Memory
 from memshare_memory.pool.jobs import Salvaged
 from memshare_memory.stores.data_folder import has_pool
+from memshare_memory.stores.store import Where
+
+
+def untidy(
+    pool: Pool = None,
+    days: Annotated[int, typer.Option(min=0, help="Memories younger than this may still be of use.")] = 30,
+    limit: Rows = 20,
+    as_json: Json = False,
+) -> None:
+    """List memories that are nearly the same, of few words, or never shown to a graded task. It changes nothing.
+
+    Example: memshare memories untidy --pool physics
+    """
+    require("memshare memories untidy", "concepts")
+    from memshare_concepts.nearly_same import duplicates, never_of_use, thin
+    from memshare_concepts.pool_graph import vectors_of
+
+    with Client() as client:
+        name = the_pool(client, pool)
+        with errors.status(f"Looking through pool {name!r}…"):
+            say_unreadable(client)
+            memories, vectors = vectors_of(client.memories, client.memories.every(Where(pool=name, status="active")))
+            same, short_ones = duplicates(memories, vectors), thin(memories)
+            judged = {one.memory.id: one for one in client.memories.judge([memory.id for memory in memories])}
+            unused = never_of_use(judged, time.time(), days)
+    if as_json:
+        print_json(
+            {
+                "duplicates": [one._asdict() for one in same],
+                "thin": [one._asdict() for one in short_ones],
+                "never_of_use": unused,
+            }
+        )
+        return
+    by_id = {memory.id: memory for memory in memories}
+    _print(
+        f"Nearly the same: {len(same):,}",
+        ("cosine", "id", "and", "prompt"),
+        [
+            (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]), _text(by_id[one.memories[0]]))
+            for one in same[:limit]
+        ],
+    )
+    _print(
+        f"Of few words: {len(short_ones):,}",
+        ("words", "usually", "id", "prompt"),
+        [(one.words, f"{one.usual:g}", short_id(one.memory), _text(by_id[one.memory])) for one in short_ones[:limit]],
+    )
+    _print(
+        f"In {days} days shown to no task that was graded: {len(unused):,}",
+        ("id", "prompt"),
+        [(short_id(one), _text(by_id[one])) for one in unused[:limit]],
+    )
+    console.print("`memshare memories show ID` shows one whole, `edit` and `forget` change it.", style="dim")
+
+
+def _print(title: str, columns: tuple[str, ...], rows: Iterable[Iterable[object]]) -> None:
+    console.print(table(*columns, rows=rows, title=title))
+
+
+def _text(memory: Memory) -> Text:
+    return one_line(memory.key)
+
 
 SHOWN = 20  # damaged memories
 

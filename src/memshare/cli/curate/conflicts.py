@@ -15,9 +15,8 @@ from memshare.client.client import Client
 from memshare.client.contradictions import contradictions
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare.terminal.console import console, panel, print_json, short, styled
-from memshare.terminal.ids import find_memory, short_id
-from memshare.terminal.memory_pages import as_json as json_of
-from memshare.terminal.memory_pages import credibility_of, require_pool
+from memshare.terminal.ids import as_json as json_of
+from memshare.terminal.ids import credibility_of, find_memory, require_pool, short_id
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import typer
 
+from memshare.client.answering import paid_chat
 from memshare.client.client import Client
-from memshare.client.paid_chat import paid_chat
 from memshare.client.pools import new_ids
-from memshare.terminal.consent import require_consent, stopping
-from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import counted
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
+from memshare.terminal.ids import counted
 from memshare_broker.wire.messages import derived_id
 from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
 from memshare_llm.chat import Chat, RefusedReply, UselessReply

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import typer
 
-from memshare.cli.curate.change_memories import add, edit
-from memshare.cli.curate.check import check
+from memshare.cli.curate.check import check, untidy
 from memshare.cli.curate.conflicts import conflicts
-from memshare.cli.curate.find_memories import because, list_memories, score_of, search
-from memshare.cli.curate.forgetting import forget
-from memshare.cli.curate.lift import lift_in_words, print_lifts
+from memshare.cli.curate.find_memories import (
+    add,
+    because,
+    edit,
+    lift_in_words,
+    list_memories,
+    print_lifts,
+    score_of,
+    search,
+)
+from memshare.cli.curate.forgetting import forget, purge, restore, trash
 from memshare.cli.curate.transfer import export, import_memories
-from memshare.cli.curate.trash import purge, restore, trash
-from memshare.cli.curate.untidy import untidy
 from memshare.cli.options import Json, MemoryId
 from memshare.client.client import Client
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
-from memshare.terminal.ids import find_memory, short_id
-from memshare.terminal.memory_pages import as_json as json_of
-from memshare.terminal.memory_pages import counted, credibility_of, say_unreadable
+from memshare.terminal.ids import as_json as json_of
+from memshare.terminal.ids import counted, credibility_of, find_memory, say_unreadable, short_id
 from memshare_memory.memory import Revision
 from memshare_memory.recall.how_many import tried_in
 from memshare_memory.recall.lift import lifts, memory_lift

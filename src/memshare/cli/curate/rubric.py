@@ -12,9 +12,7 @@ from redis.exceptions import RedisError
 from rich.console import Console
 
 from memshare.cli.options import ANONYMOUS, By, Json, Yes, login_name
-from memshare.terminal.consent import require_consent
-from memshare.terminal.console import console, errors, print_json, table
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, table
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
@@ -23,8 +21,8 @@ from memshare_llm.no_model import require_model
 from memshare_scorer import draft as drafting
 from memshare_scorer import rubric_file
 from memshare_scorer.draft import Drafting
+from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
-from memshare_scorer.unsure_grades import cannot_grade
 
 app = typer.Typer(
     help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False

@@ -13,17 +13,15 @@ from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
-from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.new_file import new_file
-from memshare.files.pairs import PairsFile, is_document, read_pairs, read_statements
+from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, print_json
-from memshare.terminal.memory_pages import counted, require_pool, the_pool
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar
+from memshare.terminal.ids import counted, require_pool, the_pool
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory
-from memshare_memory.recall.standings import Standings, standings_key
+from memshare_memory.recall.trust import Standings, standings_key
 from memshare_memory.stores.store import Where
 
 Chosen = Literal["active", "hidden", "stale", "any"]

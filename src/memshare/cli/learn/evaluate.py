@@ -16,16 +16,13 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.forecast import Forecast, forecasts
 from memshare.evaluation.papers import PAPERS, Paper, paper_named
 from memshare.evaluation.request import ExperimentRequest, request_of
-from memshare.evaluation.result import ExperimentResult
-from memshare.evaluation.tables import LEGEND, judged_by, summary
+from memshare.evaluation.result import LEGEND, ExperimentResult, judged_by, summary
 from memshare.operate.preflight import check_models
-from memshare.terminal.consent import require_consent, stopping
-from memshare.terminal.console import console, errors, print_json, table
-from memshare.terminal.progress import progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping, table
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_broker.wire.messages import Usage
-from memshare_llm.limits.prices import SHIPPED, Prices, load_prices
+from memshare_llm.limits.budget import SHIPPED, Prices, load_prices
 from memshare_llm.no_model import needs_model
 
 EVERY = "all"

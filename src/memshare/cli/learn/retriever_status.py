@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from memshare.cli.curate.lift import lift_in_words, tried_in_words
+from memshare.cli.curate.find_memories import lift_in_words, tried_in_words
 from memshare.terminal.console import console, styled, table
-from memshare_trainer.consolidation.outcome import Trial
-from memshare_trainer.lessons.change import Update
+from memshare_trainer.consolidation.consolidation_state import Trial
+from memshare_trainer.lessons.stored_lesson import Update
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all

@@ -16,10 +16,8 @@ from memshare.operate.backup import make as making
 from memshare.operate.backup import restore as restoring
 from memshare.operate.backup.archive import open_archive
 from memshare.operate.own_redis import connected
-from memshare.terminal.consent import require_consent
-from memshare.terminal.console import moment, print_json, print_text
-from memshare.terminal.memory_pages import counted
-from memshare.terminal.progress import bars
+from memshare.terminal.console import bars, moment, print_json, print_text, require_consent
+from memshare.terminal.ids import counted
 from memshare_broker.connection import reaching
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings

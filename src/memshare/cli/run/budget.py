@@ -8,14 +8,12 @@ from typing import Annotated
 import typer
 
 from memshare.cli.options import Json
-from memshare.client.caps import set_cap
 from memshare.client.client import Client
-from memshare.client.spending import Capped, Spending, Spent, spending
+from memshare.client.spending import Capped, Spending, Spent, set_cap, spending
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_llm.limits.budget import Cap, Holder, in_words
-from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.budget import Cap, Holder, in_words, load_prices
 
 app = typer.Typer(
     help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False

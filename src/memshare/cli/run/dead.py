@@ -8,10 +8,18 @@ import typer
 
 from memshare.cli.options import Json, Yes
 from memshare.client.client import Client
-from memshare.terminal.consent import require_consent
-from memshare.terminal.console import console, errors, moment, print_json, short, shown_json, styled, table
-from memshare.terminal.ids import find_letter, short_id
-from memshare.terminal.memory_pages import counted
+from memshare.terminal.console import (
+    console,
+    errors,
+    moment,
+    print_json,
+    require_consent,
+    short,
+    shown_json,
+    styled,
+    table,
+)
+from memshare.terminal.ids import counted, find_letter, short_id
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput, Reason

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from memshare.cli.options import Json
-from memshare.client.rest.memory import PORT
+from memshare.client.rest.task import PORT
 from memshare.doors.backend import Backend
 from memshare.doors.server import listen, run
 from memshare.terminal.console import console, print_json

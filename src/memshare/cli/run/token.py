@@ -13,8 +13,7 @@ from memshare.terminal.console import console, errors, moment, print_json, print
 from memshare_broker.connection import connect, reaching
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
-from memshare_llm.limits.budget import Budget, Cap, Holder
-from memshare_llm.limits.prices import load_prices
+from memshare_llm.limits.budget import Budget, Cap, Holder, load_prices
 from memshare_llm.limits.usage import UsageLog
 
 app = typer.Typer(

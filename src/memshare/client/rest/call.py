@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -10,12 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import count
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar, cast
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
-from memshare.client.errors import NotFound
-from memshare_broker.errors import BadInput
+from memshare.client.errors import STATUSES, NotFound
+from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 
 Reply = TypeVar("Reply")
 Verb = Literal["DELETE", "GET", "PATCH", "POST"]
@@ -153,3 +154,38 @@ def wait_before(call: Call[Any], answer: HttpResponse | NoResponse, tried: int, 
     if not again or tried >= tries or (asked or 0.0) > LONGEST_WAIT:
         return None
     return asked or min(FIRST_WAIT * 2 ** (tried - 1), LONGEST_WAIT) * random.uniform(0.5, 1.5)
+
+
+ERRORS: dict[int, type[MemshareError]] = {status: kind for kind, status in STATUSES if status not in BUSY}
+
+
+def read(call: Call[Reply], answer: HttpResponse | NoResponse, address: str) -> Reply:
+    """The reply that an answer holds; raises what it refuses."""
+    if isinstance(answer, NoResponse):
+        raise Unreachable(
+            f"Nothing answers at {address} ({answer.error or type(answer.error).__name__}). "
+            "Start `memshare serve` there, or name another address."
+        ) from answer.error
+    if answer.status >= 300:
+        raise _refusal(answer, address)
+    from pydantic import TypeAdapter, ValidationError  # the models cost more to import than the rest of the client
+
+    try:
+        # What a newer server says besides is left out.
+        found: Any = TypeAdapter(call.reply).validate_json(answer.body, extra="ignore")
+    except ValidationError as error:
+        raise Unreachable(f"The server at {address} is not a `memshare serve` of this version.") from error
+    return cast(Reply, found)
+
+
+def _refusal(answer: HttpResponse, address: str) -> MemshareError:
+    try:
+        problem: Any = json.loads(answer.body)
+        detail = str(problem["detail"])
+    except (ValueError, KeyError, TypeError):
+        return Unreachable(
+            f"The server at {address} answered with status {answer.status}: it is not a `memshare serve`."
+        )
+    if answer.status in BUSY:
+        return TryAgain(detail, wait=answer.wait)
+    return ERRORS.get(answer.status, BadInput if answer.status < 500 else MemshareError)(detail)

@@ -11,8 +11,7 @@ from typing import Any
 
 import httpcore2
 
-from memshare.client.rest.answers import read
-from memshare.client.rest.call import HttpResponse, NoResponse, Reply, Request, wait_before
+from memshare.client.rest.call import HttpResponse, NoResponse, Reply, Request, read, wait_before
 from memshare_broker.errors import BadInput
 
 NETWORK = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)

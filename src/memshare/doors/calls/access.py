@@ -11,9 +11,8 @@ from memshare.client import last_backup as backups
 from memshare.client.errors import NotFound
 from memshare.client.last_backup import LastBackup
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.caller import Right
+from memshare.doors.caller import Right, audit
 from memshare.doors.serving import serves
 from memshare.doors.tokens import TokenName
 from memshare_broker.wire.messages import Message, Name

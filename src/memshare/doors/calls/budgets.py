@@ -6,11 +6,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from memshare.client.caps import set_cap
 from memshare.client.rest.calls.budgets import Budgets, CapReply
-from memshare.client.spending import Spending, spending
-from memshare.doors.audit import audit
+from memshare.client.spending import Spending, set_cap, spending
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import audit
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message

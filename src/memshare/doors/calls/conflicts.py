@@ -5,8 +5,8 @@ from __future__ import annotations
 from memshare.client.contradictions import contradictions
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.conflicts import ConflictCalls, Contradiction
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import audit
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_memory.curate.requests import ConflictDecision

@@ -8,10 +8,9 @@ from fastapi import Path
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.dead_letters import DeadLetterCalls, DeadLetterReply, Dropped, Retried
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.serving import serves
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput

@@ -11,9 +11,9 @@ from uuid import UUID
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.duplicates import DifferentReply, DuplicateReply, Duplicates, DuplicatesReply
 from memshare.doors.apart import computed
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
+from memshare.doors.caller import audit
 from memshare.doors.calls.concepts import require_concepts
 from memshare.doors.calls.retrievers import PoolPath
 from memshare.doors.serving import serves

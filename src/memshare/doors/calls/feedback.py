@@ -11,18 +11,17 @@ from pydantic import Field
 
 from memshare.client.replies import FeedbackTaken
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.calls.journeys import own_journey
 from memshare.doors.forms import FeedbackForm
 from memshare.doors.serving import TELLS_ONCE, serves, tool
 from memshare_broker.delivery.hops import CREDIT
+from memshare_broker.delivery.journey_records import pack
 from memshare_broker.delivery.keys import journey_key
-from memshare_broker.delivery.packed_json import pack
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import Shown, derived_id
 

@@ -7,13 +7,12 @@ from uuid import UUID
 
 from memshare.client.pools import new_ids
 from memshare.client.rest.calls.memories import ImportReply, IncomingMemory, Memories, RefusedLine
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import audit
 from memshare.doors.forms import ImportForm
 from memshare.doors.serving import serves
-from memshare.files.bring_in import bring_in, unknown_pools
 from memshare.files.json_lines import numbered, refuse
-from memshare.files.pairs import PairsFile, pairs_of
+from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from memshare.client.journey import Journey
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.journeys import BriefJourney, Journeys, JourneysReply, State
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
+from memshare.doors.caller import audit
 from memshare.doors.calls.journeys import JourneyId, is_seen, own_journey
 from memshare.doors.serving import serves
 from memshare_broker.delivery.hops import ANSWER

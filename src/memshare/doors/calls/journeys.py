@@ -15,10 +15,9 @@ from memshare.client.errors import NotFound
 from memshare.client.journey import Journey
 from memshare.client.rest.calls.journeys import Cancelled, JourneyReply, Journeys, PromptReply
 from memshare.client.sent_prompt import sent_prompt
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.serving import serves
 from memshare_broker.errors import BadInput
 

@@ -21,10 +21,9 @@ from memshare.client.replies import (
     WholeAgentReply,
 )
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import LOCAL_NAME, Caller
+from memshare.doors.caller import LOCAL_NAME, Caller, audit
 from memshare.doors.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
@@ -32,8 +31,8 @@ from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
 from memshare_memory.recall.how_many import tried_in
 from memshare_memory.recall.lift import lifts
+from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
-from memshare_scorer.unsure_grades import cannot_grade
 
 RubricName = Annotated[str, Path(min_length=1, max_length=200)]
 AgentName = Annotated[str, Path(min_length=1, max_length=200)]

@@ -13,10 +13,9 @@ from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
 from memshare.client.regrading import grade_again, grader_of
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import Forgotten, Memories, MemoryReply
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.forms import EditForm, MemoryForm
 from memshare.doors.serving import DESTROYS, serves, tool
 from memshare_broker.errors import BadInput

@@ -12,10 +12,9 @@ from pydantic import Field
 from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.calls.submitting import require_same
 from memshare.doors.forms import IdempotencyKey, OfferForm
 from memshare.doors.recall_log import KeptRecall
@@ -23,9 +22,9 @@ from memshare.doors.serving import ADDS, AgentName, KindName, PoolName, Prompt, 
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
+from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import derived_id
-from memshare_broker.wire.offers import OfferedPair
 from memshare_memory.stores.store import Where
 
 

@@ -13,9 +13,9 @@ from memshare.client.errors import Conflict, NotFound
 from memshare.client.models_at_work import require_agent_model
 from memshare.client.rest.calls.concepts import ConceptCalls, QuestionDecidedReply, QuestionReply
 from memshare.client.rest.calls.needs import Need
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
+from memshare.doors.caller import audit
 from memshare.doors.calls.retrievers import PoolPath
 from memshare.doors.calls.submitting import submit
 from memshare.doors.forms import TaskForm

@@ -18,7 +18,7 @@ from memshare.doors.recall_log import KeptRecall
 from memshare.doors.serving import READS, AgentName, PoolName, Prompt, serves, tool
 from memshare_agents.prompt import example_turns
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Turn
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
 

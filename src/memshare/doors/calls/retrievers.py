@@ -17,17 +17,15 @@ from memshare.client.rest.calls.retrievers import (
     TrialReply,
     VersionReply,
 )
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.serving import serves
 from memshare.extras import names_extra
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 
 if TYPE_CHECKING:
-    from memshare_trainer.consolidation.consolidation_state import ConsolidationState
-    from memshare_trainer.consolidation.outcome import Consolidated, Trial
+    from memshare_trainer.consolidation.consolidation_state import Consolidated, ConsolidationState, Trial
 
 PoolPath = Annotated[str, Path(min_length=1, max_length=200)]
 
@@ -108,7 +106,7 @@ def rollback(backend: BackendNow, caller: CallerNow, pool: PoolPath, form: Rollb
     caller.require("admin")
     caller.require_pool(pool)
     with backend.reaching(), names_extra("What retrievers have learnt"):
-        from memshare_trainer.learning.rollback import roll_back
+        from memshare_trainer.learning.rewriting import roll_back
         from memshare_trainer.lessons import lesson_log
 
         encoder, settings = encoder_in_use(backend.settings, backend.redis), backend.settings

@@ -82,7 +82,7 @@ def grade(backend: BackendNow, caller: CallerNow, form: ReviewForm) -> ReviewedR
 def _learner(backend: Backend, caller: Caller, pool: str, *named: UUID) -> tuple[ReviewLearner, list[UUID]]:
     """A person with the memories that they reviewed, and the best ones, which may be new to them."""
     from memshare_concepts.graph.concept_graph import ConceptGraph
-    from memshare_concepts.reviews.card_store import CardStore
+    from memshare_concepts.reviews.card import CardStore
     from memshare_concepts.reviews.learner import ReviewLearner
 
     shelf, memories = CardStore(backend.redis, _person(caller)), backend.client.memories

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.rubrics import RubricCalls, TriedPair
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.calls.journey_lists import journeys
 from memshare.doors.calls.journeys import own_journey
 from memshare.doors.calls.listings import RubricName, rubric
@@ -15,8 +14,8 @@ from memshare.doors.serving import serves
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
+from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_broker.wire.offers import OfferedPair
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import rubric_files
 

@@ -15,7 +15,7 @@ from memshare.doors.caller import Caller
 from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.serving import READS, serves, tool
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status

@@ -20,10 +20,10 @@ from memshare.doors.calls.journeys import is_seen
 from memshare.doors.calls.memories import get
 from memshare.doors.serving import serves
 from memshare_broker.delivery.hops import ANSWER
-from memshare_broker.delivery.recent import naming, recent
+from memshare_broker.delivery.journey_records import naming, recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown, Usage
-from memshare_memory.admit.following import shares_in_common
+from memshare_memory.admit.crediting import shares_in_common
 from memshare_memory.memory import Memory
 
 MOST = 200  # journeys that are read

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from memshare.client.model_doubts import model_doubts
+from memshare.client.models_at_work import model_doubts
 from memshare.client.replies import QueueReply, StatusReply, WaitingReply, WorkerReply
 from memshare.client.rest.calls.sharing import Sharing
 from memshare.doors.authentication import BackendNow, CallerNow

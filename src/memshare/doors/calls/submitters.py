@@ -8,15 +8,14 @@ from typing import Literal
 from memshare.client.errors import NotFound
 from memshare.client.pools import encoder_in_use
 from memshare.client.rest.calls.submitters import SubmitterCalls, SubmitterReply
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
+from memshare.doors.caller import audit
 from memshare.doors.calls.retrievers import PoolPath
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.standings import Standings, standings_key
-from memshare_memory.recall.trust import Trust, decide, decided
+from memshare_memory.recall.trust import Standings, Trust, decide, decided, standings_key
 
 
 class TrustForm(Message):

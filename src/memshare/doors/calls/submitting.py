@@ -12,17 +12,16 @@ from starlette.concurrency import run_in_threadpool
 from memshare.client.errors import Conflict
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.calls.journeys import LONGEST_WAIT, follow
 from memshare.doors.forms import IdempotencyKey, TaskForm
 from memshare.doors.serving import ADDS, KindName, Prompt, serves, tool
 from memshare.doors.shares import require_priority
-from memshare.terminal.quoted_answer import whose_answer
+from memshare.terminal.ids import whose_answer
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, derived_id
 
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")

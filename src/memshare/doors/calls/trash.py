@@ -9,10 +9,9 @@ from fastapi import Query
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.trash import TrashCalls, TrashedMemory, TrashReply
-from memshare.doors.audit import audit
 from memshare.doors.authentication import BackendNow, CallerNow
 from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
+from memshare.doors.caller import Caller, audit
 from memshare.doors.serving import serves
 from memshare_broker.wire.forms import Label
 from memshare_memory.curate.requests import RestoreForgotten, TrashRequest

@@ -43,7 +43,7 @@ from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streame
 from memshare.doors.problems import headers_of, status_of
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.wire.checking import readable
+from memshare_broker.wire.forms import readable
 from memshare_concepts.map.files import FILES as MAP_FILES
 
 FILES: dict[str, tuple[ModuleType, str]] = {

@@ -14,6 +14,56 @@ from memshare.evaluation.queues import AnsweredItem, Change
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import folded
 
+NEEDED = ("statement", "changed", "changed_statement")
+
+
+def right(items: Sequence[DataItem]) -> list[AnsweredItem]:
+    """What each item states, as statements without a prompt."""
+    return [_stated(item, item.statement or "") for item in items]
+
+
+def wrong(items: Sequence[DataItem]) -> list[AnsweredItem]:
+    """What each item states once it is changed."""
+    return [_stated(item, item.changed_statement or "") for item in items]
+
+
+def run_facts(lab: Lab) -> None:
+    """Tell the agents what is so, ask in other words; tell them that it is otherwise, ask; delete it, ask."""
+    items = lab.split.test
+    marks = says(says_the_first=lambda item: item.answer, says_the_second=lambda item: item.changed or "")
+    for model in lab.models:
+        own = lab.setup(OWN, model)
+        first = right(items)
+        memories = [pair.id(lab.pool_of(own, pair.item)) for pair in first]
+        lab.measure(NO_MEMORIES, own, k=0, marks=marks)
+        lab.bring_in(f"tell {model}", own, first)
+        lab.measure("created", own, marks=marks)
+        changed = {memory: pair.answer for memory, pair in zip(memories, wrong(items), strict=True)}
+        lab.rewrite(f"change {model}", changed)
+        lab.measure("updated", own, marks=marks)
+        lab.change(f"delete {model}", delete(memories))
+        lab.measure("deleted", own, marks=marks)
+
+
+def _stated(item: DataItem, text: str) -> AnsweredItem:
+    return AnsweredItem(item.model_copy(update={"prompt": None, "kind": None}), text, None, PEOPLE)
+
+
+FACTS = Experiment(
+    "facts",
+    "Facts, asked for in other words",
+    "Does the reasoning agent follow what it is told, when it is asked in other words than it was told in?",
+    "Statements are told, then changed to say something else, then deleted. Each time a question in other words is "
+    "answered by the agent, with its engine where it has one. Counted is whether an answer has the first text, and the "
+    "second, as whole words.",
+    lambda _: [OWN],
+    run_facts,
+    baseline=NO_MEMORIES,
+    asked=Times(test=4),
+    bundled=Bundled("facts.jsonl", needs=NEEDED),
+)
+
+
 SHORT = 12  # words; who asks for a sonnet does not expect to be told one
 
 Says = Callable[[DataItem], str]

@@ -13,7 +13,7 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_memory.recall.retriever import version_key
 from memshare_memory.stores.store import Where
-from memshare_trainer.consolidation.outcome import Job, Worse
+from memshare_trainer.consolidation.consolidation_state import Job, Worse
 
 ASIDE = ":aside"
 

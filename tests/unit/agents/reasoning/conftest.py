@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare_agents.reasoning.budget import RunLimits
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.registry import OPERATORS
+from memshare_agents.reasoning.reasoner import OPERATORS
+from memshare_agents.reasoning.run_state import RunLimits
 from memshare_agents.reasoning.sources.build import Sources
 from memshare_llm.chat import Chat
 from memshare_memory.door.client import MemoryClient

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.budget import Paid, RunBudget, RunLimits, UsedUp
+from memshare_agents.reasoning.run_state import Paid, RunBudget, RunLimits, UsedUp
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply, UselessReply
 from tests.support.scripted_chat import ScriptedChat

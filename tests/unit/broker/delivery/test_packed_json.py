@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.delivery.packed_json import PACKED, pack, unpack
+from memshare_broker.delivery.journey_records import PACKED, pack, unpack
 
 SCORE = {
     "total": 91.81,

@@ -21,9 +21,9 @@ from memshare_broker.app import REPR_LENGTH, lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.entry import Committed, Entry
 from memshare_broker.delivery.hops import ANSWER, Hop
+from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.outcome_record import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage_task import StageServices, add_stage

@@ -16,8 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD, MOST_PIPELINED, Bounds, bounded
-from memshare_broker.http_bounds.connection_count import ConnectionCount
+from memshare_broker.http_bounds.bounded_connection import (
+    LARGEST_HEAD,
+    MOST_PIPELINED,
+    Bounds,
+    ConnectionCount,
+    bounded,
+)
 from tests.support.deployment import wait_for
 from tests.support.raw_http import Address, answer_of, asking, read_all
 from tests.support.served import running

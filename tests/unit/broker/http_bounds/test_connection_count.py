@@ -7,7 +7,7 @@ import resource
 
 import pytest
 
-from memshare_broker.http_bounds.connection_count import ConnectionCount, count_for_this_process
+from memshare_broker.http_bounds.bounded_connection import ConnectionCount, count_for_this_process
 
 
 class Held:

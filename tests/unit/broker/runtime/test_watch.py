@@ -19,8 +19,8 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import open_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import PREFIX, present
-from memshare_broker.runtime import watch as watch_module
-from memshare_broker.runtime.watch import Pulse, WorkerWatch, takes_tasks
+from memshare_broker.runtime import worker as watch_module
+from memshare_broker.runtime.worker import Pulse, WorkerWatch, takes_tasks
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of

@@ -11,8 +11,7 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.secret import FILE, find_signer, open_signer
-from memshare_broker.wire.signing import Signer, digest, signed_at
+from memshare_broker.wire.signing import FILE, Signer, digest, find_signer, open_signer, signed_at
 
 OLD, NEW = "o" * 32, "n" * 40
 BODY = {"b": [1, 2.5, None], "a": "深 \ud83d"}

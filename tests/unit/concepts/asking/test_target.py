@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from memshare_broker.errors import BadInput
-from memshare_concepts.aliases import Aliases
-from memshare_concepts.asking.target import EXAMPLES, of_clusters, of_gap, of_hypotheses
-from memshare_concepts.gaps.between_clusters import unconnected
+from memshare_concepts.asking.proposing import EXAMPLES, of_clusters, of_gap, of_hypotheses
+from memshare_concepts.decisions import Aliases
+from memshare_concepts.gaps.gaps import unconnected
 from memshare_concepts.pool_graph import PoolConcepts
 from tests.unit.concepts.conftest import FlashcardPool
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from memshare_concepts.clusters import Clusters
-from memshare_concepts.clusters.leiden import partition
+from memshare_concepts.clusters.clustering import partition
 from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.map.layout import lay_out
+from memshare_concepts.map.page import lay_out
 from tests.support.clusters import find_clusters
 from tests.unit.concepts.conftest import FlashcardPool
 

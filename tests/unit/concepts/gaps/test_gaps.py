@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Cluster, Clusters, Topic
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.gaps.between_clusters import thin, unconnected
-from memshare_concepts.gaps.gaps import find_gaps, unexplained
+from memshare_concepts.gaps.gaps import find_gaps, thin, unconnected, unexplained
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
 from tests.unit.concepts.conftest import FlashcardPool

@@ -7,11 +7,10 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare_concepts.aliases import Aliases
 from memshare_concepts.clusters.cluster_cache import FOLDER
+from memshare_concepts.decisions import Aliases
 from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.map.page import MOST, similarities
-from memshare_concepts.map.sizes import clusters_around
+from memshare_concepts.map.page import MOST, clusters_around, similarities
 from memshare_concepts.pool_graph import PoolConcepts
 from memshare_memory.memory import Memory
 from tests.support.clusters import find_clusters

@@ -8,7 +8,7 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import DEFAULT_MODELS
 from memshare_broker.wire.messages import Usage
-from memshare_llm.limits.prices import SHIPPED, Price, Prices, load_prices
+from memshare_llm.limits.budget import SHIPPED, Price, Prices, load_prices
 
 FILE = """\
 currency = "USD"

@@ -11,8 +11,7 @@ from memshare_broker.errors import NotYet
 from memshare_broker.rate_limits import RateLimit
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import ChatCall, Reply, UselessReply
-from memshare_llm.limits.rate_limited import FIRST_GUESS, RateLimited
-from memshare_llm.limits.rate_limits import SharedLimit
+from memshare_llm.limits.rate_limits import FIRST_GUESS, RateLimited, SharedLimit
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="system", content="x" * 300), Turn(role="user", content="x" * 100))

@@ -126,11 +126,11 @@ def test_what_calls_used_is_written_in_a_moment_by_itself(redis_client: redis.Re
 ENDS = """
 import os, sys
 from memshare_broker.connection import connect
-from memshare_broker.runtime.last_steps import take_last_steps
+from memshare_broker.runtime.worker import take_last_steps
 from memshare_broker.wire.messages import Usage
-from memshare_llm.limits import usage_writer
+from memshare_llm.limits import usage
 from memshare_llm.limits.usage import Charge, UsageLog
-usage_writer.EVERY = 60
+usage.EVERY = 60
 UsageLog(connect(sys.argv[1])).add(Charge("poem", "ada", "openai:small", Usage(prompt_tokens=10), 0.25))
 """
 

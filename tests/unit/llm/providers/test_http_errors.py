@@ -8,8 +8,7 @@ import httpx2
 import pytest
 
 from memshare_broker.errors import GiveUp, TryAgain
-from memshare_llm.providers.http_client import ReplyTooLong
-from memshare_llm.providers.http_errors import retry_after, translate
+from memshare_llm.providers.http_client import ReplyTooLong, retry_after, translate
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from memshare_llm.providers.strict_schema import schema_name, strict_schema
+from memshare_llm.providers.reply_limit import schema_name, strict_schema
 
 
 class Step(BaseModel):

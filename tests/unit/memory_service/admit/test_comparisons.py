@@ -4,8 +4,7 @@ import pytest
 import redis
 
 from memshare_broker.presence import AgentCard, Presence, announce
-from memshare_broker.wire.comparisons import CompareTask
-from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.lessons import CompareTask, LessonTask
 from memshare_memory.admit.comparisons import rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage

@@ -9,9 +9,8 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.wire.comparisons import Compared, ComparedPairs
-from memshare_broker.wire.extractions import Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.grades import GradedTask
+from memshare_broker.wire.lessons import Compared, ComparedPairs, Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.messages import Learnt, Usage
 from memshare_memory.admit.findings import note_compared, note_concepts
 from memshare_memory.admit.lessons import Lessons

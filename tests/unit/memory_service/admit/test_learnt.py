@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from memshare_broker.delivery.stage import Outcome
-from memshare_broker.wire.comparisons import CompareTask
 from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.wire.lessons import CompareTask
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage

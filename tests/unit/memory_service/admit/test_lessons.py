@@ -10,7 +10,7 @@ from memshare_memory.admit.lessons import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SH
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.standings import retriever_key
+from memshare_memory.recall.trust import retriever_key
 from tests.support.graded import graded
 
 

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 import pytest
 import redis
 
-from memshare.operate.backup.saved_key import lasts
-from memshare_concepts.aliases import Merge
-from memshare_concepts.decisions import Decisions
+from memshare.operate.backup.archive import lasts
+from memshare_concepts.decisions import Decisions, Merge
 from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient

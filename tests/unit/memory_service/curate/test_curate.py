@@ -13,12 +13,11 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.curate import BATCH, Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
-from memshare_memory.curate.write import BATCH
+from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import Memory, Mode
-from memshare_memory.pool.encoder_names import ENCODER
 from memshare_memory.pool.pool import Pool
 from memshare_memory.pool.write_gate import WRITERS
 from memshare_memory.recall.bandit_arms import Credit

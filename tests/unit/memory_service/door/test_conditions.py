@@ -9,8 +9,8 @@ from pydantic import ValidationError
 
 from memshare.client.rest.conditions import ConditionArguments, FilterArguments
 from memshare.doors.forms import Filters
-from memshare_broker.wire.checking import readable
-from memshare_memory.door.conditions import Conditions
+from memshare_broker.wire.forms import readable
+from memshare_memory.door.messages import Conditions
 
 NO_DAYS = (
     "2026-11-24T10:00:00", "2026-11-24T10:00:00Z", "2026-11-24T00:00:01+05:30", "24.11.2026", "11/24/2026", "2026-11",

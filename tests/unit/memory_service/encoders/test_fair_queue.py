@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from memshare_memory.encoders.fair_queue import FairQueue
+from memshare_memory.encoders.shared_batches import FairQueue
 
 
 def test_short_work_comes_before_long_and_the_older_first_of_two_alike() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_memory.encoders.masking import masked
+from memshare_memory.recall.recall import masked
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.errors import GiveUp
-from memshare_memory.encoders.shared_batches import LARGEST_SHARED, SharedBatches
-from memshare_memory.encoders.windows import MOST
+from memshare_memory.encoders.shared_batches import LARGEST_SHARED, MOST, SharedBatches
 from tests.support.word_encoder import WordEncoder
 
 THREADS = 32

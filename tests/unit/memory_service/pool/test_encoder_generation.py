@@ -12,10 +12,9 @@ from sentence_transformers import SentenceTransformer
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_memory.encoders.encoder_name import BUNDLED, bundled_folder
+from memshare_memory.encoders.encoder import BUNDLED, ENCODER, bundled_folder, folder_of, origin_of, tuned_name
 from memshare_memory.encoders.reach import Reach
 from memshare_memory.pool.encoder_generation import EXPORTS, encoder_named, name_in_use, open_pool
-from memshare_memory.pool.encoder_names import ENCODER, folder_of, origin_of, tuned_name
 from memshare_memory.stores.open_store import layout_in_use
 from memshare_memory.stores.store import Where
 from tests.support.memories import remembered

@@ -8,11 +8,10 @@ from uuid import UUID
 import pytest
 
 from memshare_memory.memory import Memory
-from memshare_memory.pool.move import Move
+from memshare_memory.pool.pool import Move
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Layout, Page, Store, Where, search_one
+from memshare_memory.stores.store import Layout, Page, Store, Where, every, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

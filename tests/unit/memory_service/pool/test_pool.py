@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from memshare_broker.errors import TryAgain, Unreachable
-from memshare_memory.pool.encoder_names import ENCODER
+from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever

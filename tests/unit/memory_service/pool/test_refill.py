@@ -15,8 +15,7 @@ from memshare_broker.wire.messages import Embedding
 from memshare_memory.pool.jobs import RefillJob
 from memshare_memory.pool.refill import refill
 from memshare_memory.stores.open_store import open_store
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Where, search_one
+from memshare_memory.stores.store import Where, every, search_one
 from tests.support.memories import LAYOUT, Item, at, remembered
 from tests.support.qdrant_server import emptied
 

@@ -9,8 +9,8 @@ import redis
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.presence import Presence, announce
+from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.pool import write_gate as gate
-from memshare_memory.pool.encoder_names import ENCODER
 from memshare_memory.pool.write_gate import WriteGate
 from tests.support.deployment import wait_for
 

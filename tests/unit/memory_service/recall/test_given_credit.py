@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.recall.bandit_arms import Arms, Credit, GradeOfKind
-from memshare_memory.recall.given_credit import INDEX, GivenCredit, less
+from memshare_memory.recall.bandit_arms import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
 from memshare_memory.recall.reward import Usual, usual
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)

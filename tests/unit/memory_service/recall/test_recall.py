@@ -14,7 +14,7 @@ from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.recall import Mode, Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
 from memshare_memory.recall.search_steps import CANDIDATES_RANKED, RecallQuery
-from memshare_memory.recall.standings import Standing, Standings, standings_key
+from memshare_memory.recall.trust import Standing, Standings, standings_key
 from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.store import Hit, Query, Vectors
 from tests.support.memories import prompts, remembered

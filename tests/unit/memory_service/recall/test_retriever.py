@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
-from memshare_memory.recall.standings import Standing, Standings, standings_key, standings_number_key
+from memshare_memory.recall.trust import Standing, Standings, standings_key, standings_number_key
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

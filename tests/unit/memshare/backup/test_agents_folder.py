@@ -11,8 +11,8 @@ from memshare.operate.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifes
 from memshare.operate.backup.restore import RestoredDeployment, restore
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_broker.wire.signing import open_signer
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.pool.restoring import RESTORING
 
 

@@ -11,8 +11,8 @@ import redis
 
 from memshare.client.last_backup import LastBackup, last_backup, note_backup
 from memshare.doors.tokens import Tokens
-from memshare.operate.backup.read_redis import nobody_writes, read_keys
-from memshare.operate.backup.write_redis import is_used, remove_keys, write_keys
+from memshare.operate.backup.make import nobody_writes, read_keys
+from memshare.operate.backup.restore import is_used, remove_keys, write_keys
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry
@@ -188,7 +188,7 @@ def test_who_wants_to_write_waits_and_who_reads_does_not(filled: redis.Redis, se
 def test_what_was_read_while_writers_may_have_been_let_go_on_is_no_backup(
     filled: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("memshare.operate.backup.read_redis._PAUSE", 0.05)
+    monkeypatch.setattr("memshare.operate.backup.make._PAUSE", 0.05)
     with pytest.raises(TryAgain, match="too slowly"), nobody_writes(filled):
         time.sleep(0.1)
 

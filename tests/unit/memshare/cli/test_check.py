@@ -11,13 +11,12 @@ import numpy as np
 import pytest
 
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.encoders.encoder_name import BUNDLED
+from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores import points
 from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Layout, Vectors, Where
+from memshare_memory.stores.store import Layout, Vectors, Where, every
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from memshare.cli.begin import demo_view
-from memshare.cli.begin.demo_view import DemoView
+from memshare.cli.begin import demo_gain
+from memshare.cli.begin.demo_gain import DemoView
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal.console import TextConsole
@@ -40,7 +40,7 @@ def test_each_stage_ends_with_its_share(plain: bool) -> None:
 
 
 def test_plain_lines_are_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_view, "SILENT_AT_MOST", 0.0)
+    monkeypatch.setattr(demo_gain, "SILENT_AT_MOST", 0.0)
     console = TextConsole()
     console.file = said = io.StringIO()
 

@@ -14,7 +14,7 @@ from memshare.cli.learn.retriever_status import chart
 from memshare_broker.errors import MemshareError
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings, load_settings
-from memshare_memory.pool.encoder_names import BEFORE, ENCODER
+from memshare_memory.encoders.encoder import BEFORE, ENCODER
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
 from memshare_trainer.learn import LearnStage

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from rich.console import Console
 
-from memshare.cli.ask.trace_tree import draw
+from memshare.cli.ask.trace import draw
 from memshare_broker.wire.messages import Step, Usage
 
 

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from memshare import AsyncMemory, Memory, NotFound, NoToken, Unreachable
-from memshare.client.rest.following import EventStream
+from memshare.client.rest.methods import EventStream
 from memshare.doors.backend import Backend
 from tests.support.raw_server import raw_server
 

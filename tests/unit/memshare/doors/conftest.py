@@ -11,13 +11,13 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.app import rest_app
 from memshare.doors.backend import Backend
+from memshare.doors.server import rest_app
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
-from memshare_broker.wire.secret import open_signer
+from memshare_broker.wire.signing import open_signer
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.credibility_ranking import CredibilityRanking

@@ -14,7 +14,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.caller import local_caller
 from memshare.doors.calls.needs import needs
 from memshare.doors.pages.needs import Needs
-from memshare_broker.wire.comparisons import Compared
+from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient

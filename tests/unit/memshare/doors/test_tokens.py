@@ -13,12 +13,12 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.journey_start import begun_with
-from memshare.doors.app import rest_app
+from memshare.client.journey import begun_with
 from memshare.doors.backend import Backend
 from memshare.doors.caller import RESERVED
+from memshare.doors.server import rest_app
 from memshare.doors.tokens import TOKENS
-from memshare_agents.reasoning.sources.passages import SUBMITTER
+from memshare_agents.reasoning.sources.library import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import AgentTask

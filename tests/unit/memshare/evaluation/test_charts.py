@@ -3,7 +3,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from memshare.evaluation.charts import draw
+from memshare.evaluation.report import draw
 from tests.support.experiments import cell, result_of
 
 CONDITIONS = [*cell("0 memories", (50, 60, 55)), *cell("3 memories", (70, 65, None), memories=3)]

@@ -8,7 +8,7 @@ from unittest.mock import sentinel
 
 import pytest
 
-from memshare.evaluation.deployment import environment_for
+from memshare.evaluation.evaluate import environment_for
 from memshare.evaluation.request import ExperimentRequest
 from memshare_broker.settings import load_settings
 

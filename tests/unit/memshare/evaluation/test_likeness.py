@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from memshare.evaluation.likeness import f1_scores
-from memshare_memory.encoders.encoder_name import bundled_folder
+from memshare_memory.encoders.encoder import bundled_folder
 
 
 def test_an_answer_is_compared_with_its_own_reference_whatever_stands_beside_it() -> None:

@@ -9,7 +9,7 @@ from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.papers import PAPERS, paper_named
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_llm.limits.prices import SHIPPED
+from memshare_llm.limits.budget import SHIPPED
 
 
 @pytest.mark.parametrize(

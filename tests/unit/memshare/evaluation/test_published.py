@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from memshare.evaluation.data import read_items
-from memshare.evaluation.published import as_item
+from memshare.evaluation.data import as_item, read_items
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from memshare.cli.begin.learn import figures
 from memshare.client.client import Client
 from memshare.learn.bootstrap import Bootstrapped
-from memshare_broker.delivery.outcome_record import OutcomeRecord
+from memshare_broker.delivery.journey_records import OutcomeRecord
 from memshare_broker.settings import Settings
 
 

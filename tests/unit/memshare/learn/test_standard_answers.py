@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare.client.client import Client
-from memshare.learn.standard_answers import StandardAnswer, read_standard_answers
+from memshare.learn.bootstrap import StandardAnswer, read_standard_answers
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from memshare.operate.served_models import try_models
+from memshare.operate.preflight import try_models
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer

@@ -16,8 +16,7 @@ from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.labels import Labels
 from memshare_trainer.learning.relearn import relearn
-from memshare_trainer.lessons.figure import Figure
-from memshare_trainer.lessons.ranking_quality import RankingComparison
+from memshare_trainer.lessons.lesson import Figure, RankingComparison
 from memshare_trainer.lessons.stored_lesson import StoredLesson
 from tests.support.word_encoder import WordEncoder
 

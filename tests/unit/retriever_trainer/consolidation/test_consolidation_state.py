@@ -9,13 +9,15 @@ from memshare_broker.errors import MemshareError
 from memshare_trainer.consolidation.consolidation_state import (
     ALIVE,
     STATE,
+    Consolidated,
+    Trial,
+    Worse,
     clear_killed,
     read_state,
     recorded,
     tried,
 )
-from memshare_trainer.consolidation.outcome import Consolidated, Trial, Worse
-from memshare_trainer.lessons.figure import Figure
+from memshare_trainer.lessons.lesson import Figure
 
 DONE = Consolidated(encoder_before="a", encoder="a@1", pools=("poem",), lessons=90, memories=7)
 BETTER = Figure(before=0.6, after=0.7, error=0.02)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_trainer.consolidation.lesson_batches import QUESTIONS, TextLesson, batches
+from memshare_trainer.consolidation.finetune import QUESTIONS, TextLesson, batches
 
 TEA = TextLesson("tea", ("moss", "recipe"), (True, False))
 OUTCOME = TextLesson("snow", ("fog",), (True,))

@@ -10,9 +10,9 @@ import redis
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
+from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.pool.encoder_names import ENCODER
-from memshare_memory.pool.move import Pages
+from memshare_memory.pool.pool import Pages
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout

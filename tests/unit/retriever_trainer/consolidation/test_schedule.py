@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.observe.metrics import POOLS
-from memshare_trainer.consolidation.schedule import MOST_MEMORIES, is_suggested, memories, next_at, starts
+from memshare_trainer.consolidation.consolidation_state import MOST_MEMORIES, is_suggested, memories, next_at, starts
 
 
 @pytest.mark.parametrize(("last", "due"), [(0, 100), (60, 100), (100, 150), (151, 227)])

@@ -9,10 +9,8 @@ from pydantic import Field
 
 from memshare.client.replies import Accepted
 from memshare.client.rest.methods import Asked, Calls, call, stream
-from memshare_broker.wire.comparisons import Compared
-from memshare_broker.wire.extractions import Extracted
 from memshare_broker.wire.grades import Opinion, Score
-from memshare_broker.wire.lessons import Lesson
+from memshare_broker.wire.lessons import Compared, Extracted, Lesson
 from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 
-from memshare.doors.audit import audit
-from memshare.doors.caller import RIGHTS
+from memshare.doors.caller import RIGHTS, audit
 from memshare.doors.calls.access import TokenForm, create, last_backup, revoke, tokens
 from memshare.doors.calls.listings import pools
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 
 HERE = "/access"
 MEANS = {

@@ -13,7 +13,7 @@ from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 
 
 @PAGES.action(HERE)

@@ -23,7 +23,7 @@ from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
 

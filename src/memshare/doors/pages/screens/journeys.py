@@ -17,7 +17,7 @@ from memshare.doors.forms import TaskForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message
 
 SHOWN = 30

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
 from memshare.doors.apart import computed
-from memshare.doors.calls.answering import QuestionForm, answer
-from memshare.doors.calls.concepts import ConceptDecision, concepts, decide, require_concepts
+from memshare.doors.calls.concepts import ConceptDecision, QuestionForm, answer, concepts, decide, require_concepts
 from memshare.doors.calls.listings import pools
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_memory.door.client import MemoryClient
 
 HERE = "/map"
@@ -80,8 +79,7 @@ def picture(visit: Visit) -> Streamed:
 def _draw(settings: Settings, pool: str) -> tuple[str, ...]:
     """The lines of the page; it needs numpy and scipy."""
     from memshare_concepts.clusters.clustering import SIZE
-    from memshare_concepts.map.page import Colours, map_page
-    from memshare_concepts.map.sizes import clusters_around
+    from memshare_concepts.map.page import Colours, clusters_around, map_page
     from memshare_concepts.pool_graph import load
 
     with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:

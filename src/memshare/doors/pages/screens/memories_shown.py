@@ -17,7 +17,7 @@ from memshare.doors.calls.shown_to import share_of
 from memshare.doors.calls.trash import find_forgotten
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.following import LEAST_FOLLOWED
+from memshare_memory.admit.crediting import LEAST_FOLLOWED
 from memshare_memory.memory import Memory
 
 _WORD = re.compile(r"\w{4,}")

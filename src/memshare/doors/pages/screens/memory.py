@@ -20,7 +20,7 @@ from memshare.doors.calls.trash import restore
 from memshare.doors.forms import EditForm, PageForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory, Revision, Status
 
 Pieces = tuple[tuple[str, str], ...]

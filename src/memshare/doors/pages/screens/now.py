@@ -10,7 +10,7 @@ from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 
 LAST_ERRORS = 5
 HERE = "/now"

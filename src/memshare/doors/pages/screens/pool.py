@@ -17,7 +17,7 @@ from memshare.doors.calls.trash import trash
 from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import MOST_ORDERED
 

@@ -10,7 +10,7 @@ from memshare.doors.calls.listings import pools
 from memshare.doors.calls.reviews import ReviewForm, grade, reviews
 from memshare.doors.pages.render import lasting
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 
 HERE = "/review"
 WEEKS = 53

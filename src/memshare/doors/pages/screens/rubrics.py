@@ -18,7 +18,7 @@ from memshare.doors.calls.listings import (
 from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it, with_answers
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.checking import checked
+from memshare_broker.wire.forms import checked
 from memshare_scorer.rubric import find_rubric
 
 

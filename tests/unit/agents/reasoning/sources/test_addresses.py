@@ -4,7 +4,7 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from memshare_agents.reasoning.sources.addresses import permitted, resolve
+from memshare_agents.reasoning.sources.fetch import permitted, resolve
 from memshare_broker.errors import GiveUp, TryAgain
 
 REFUSED = [

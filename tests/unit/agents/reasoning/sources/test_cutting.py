@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.sources.cutting import pieces
+from memshare_agents.reasoning.sources.extract_text import pieces
 
 
 def test_a_short_text_is_one_piece_and_an_empty_one_none() -> None:

@@ -12,9 +12,7 @@ import redis
 
 from memshare_agents.reasoning.parsing import processes
 from memshare_agents.reasoning.sources.documents import Documents
-from memshare_agents.reasoning.sources.indexing import index
-from memshare_agents.reasoning.sources.library import Library
-from memshare_agents.reasoning.sources.passages import LENGTH, Passage, pool_of
+from memshare_agents.reasoning.sources.library import LENGTH, Library, Passage, index, pool_of
 from memshare_broker.errors import BadInput, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient
@@ -22,8 +20,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.pages import every
-from memshare_memory.stores.store import Store, Vectors, Where
+from memshare_memory.stores.store import Store, Vectors, Where, every
 from tests.support.doors import open_door
 from tests.support.word_encoder import WordEncoder
 

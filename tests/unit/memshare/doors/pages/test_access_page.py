@@ -9,7 +9,7 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.client.last_backup import LastBackup, note_backup
-from memshare.operate.backup.write_redis import is_used
+from memshare.operate.backup.restore import is_used
 from tests.unit.memshare.doors.pages.journey_records import text_of
 
 ALARM, DAY = 'class="alarm"', 86_400

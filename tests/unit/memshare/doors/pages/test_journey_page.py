@@ -11,8 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memshare.doors.backend import Backend
-from memshare_broker.wire.comparisons import Compared
-from memshare_broker.wire.lessons import Lesson
+from memshare_broker.wire.lessons import Compared, Lesson
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient

@@ -14,8 +14,7 @@ from memshare.doors.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
-from memshare_scorer.criterion import Criterion
-from memshare_scorer.rubric import Rubric, find_rubric
+from memshare_scorer.rubric import Criterion, Rubric, find_rubric
 from memshare_scorer.rubric_file import write
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from memshare.client.rest.calls.journeys import State
 from memshare.doors.backend import Backend
-from memshare.doors.pages.words import MEANINGS, OUTCOMES, STATES
+from memshare.doors.pages.render import MEANINGS, OUTCOMES, STATES
 from memshare_broker.wire.grades import SettlementOutcome
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 
