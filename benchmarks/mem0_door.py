@@ -18,8 +18,8 @@ from pydantic import BaseModel
 
 from benchmarks.mem0_store import Mem0
 from benchmarks.synthetic import Synthetic
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import SharedBatches
-from memshare_memory.pool.encoder_generation import open_encoder
 
 BATCH = 500
 

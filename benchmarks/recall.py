@@ -28,8 +28,8 @@ from benchmarks.encoding import encodes
 from benchmarks.report import Aim, milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import SharedBatches
-from memshare_memory.pool.encoder_generation import open_encoder
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever

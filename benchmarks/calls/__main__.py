@@ -32,7 +32,7 @@ from benchmarks.support.replies import Pair
 from benchmarks.support.up import deployed
 from memshare.terminal.console import errors
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.pool.encoder_generation import open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 
 STREAMS = {"similar": similar, "unlike": unlike}
 Remember = Callable[[Path, str, Sequence[Pair]], int]

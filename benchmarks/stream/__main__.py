@@ -30,7 +30,7 @@ from benchmarks.stream.tasks import FAMILIES, TaskSet, database_tasks, gym_tasks
 from memshare.demo.text_to_sql import Questions, read_questions
 from memshare.terminal.console import errors
 from memshare_llm.models import open_chat
-from memshare_memory.pool.encoder_generation import open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 
 ARMS = ("alone", "fixed", "own", "possible", "masked", "shared", "memshare")
 TIMEOUT = 120.0  # seconds of one call, as by default

@@ -10,7 +10,7 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import CriterionScore
-from memshare_memory.stores import points
+from memshare_memory.stores import bm25
 from memshare_memory.stores.store import Layout, Store, Where, search_one
 from tests.support.memories import DIMENSION, LAYOUT, Item, at, prompts, remembered
 
@@ -95,8 +95,8 @@ def test_every_condition_holds_in_search_page_and_count(store: Store) -> None:
         Where(parents=[other], **wanted),  # type: ignore[arg-type]
     ]:
         assert prompts(search_one(store, where, 9, dense=at(0))) == ["wanted"], where
-        assert prompts(search_one(store, where, 9, sparse=points.query("yes"))) == ["wanted"], where
-        assert prompts(search_one(store, where, 9, at(0), points.query("yes"))) == ["wanted"], where
+        assert prompts(search_one(store, where, 9, sparse=bm25.query("yes"))) == ["wanted"], where
+        assert prompts(search_one(store, where, 9, at(0), bm25.query("yes"))) == ["wanted"], where
         assert list(_all(store, where).values()) == ["wanted"], where
         assert store.count(where) == {"logic": 1}, where
     assert store.count(Where(pool="poem", agent="logic")) == {}
@@ -138,7 +138,7 @@ def test_what_is_deleted_is_gone_and_unknown_ids_are_passed_over(store: Store) -
     store.put([])
 
     assert _all(store) == {kept[0].id: "kept"}
-    assert prompts(search_one(store, Where(), 9, dense=at(0), sparse=points.query("gone yes"))) == ["kept"]
+    assert prompts(search_one(store, Where(), 9, dense=at(0), sparse=bm25.query("gone yes"))) == ["kept"]
 
 
 def test_eight_threads_that_write_and_read_at_once_lose_nothing(store: Store) -> None:
@@ -146,7 +146,7 @@ def test_eight_threads_that_write_and_read_at_once_lose_nothing(store: Store) ->
         mine = [remembered(f"thread {thread} memory {i}", 5 * i, pool=f"pool-{thread}") for i in range(30)]
         for i, item in enumerate(mine):
             store.put([item])
-            found = search_one(store, Where(pool=f"pool-{thread}"), 1, dense=at(5 * i), sparse=points.query(f"{i}"))
+            found = search_one(store, Where(pool=f"pool-{thread}"), 1, dense=at(5 * i), sparse=bm25.query(f"{i}"))
             assert prompts(found) == [item[0].prompt]
             if i % 3 == 2:
                 store.delete([mine[i - 1][0].id])

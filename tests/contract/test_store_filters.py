@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 from memshare_memory.memory import Memory
-from memshare_memory.stores import points
+from memshare_memory.stores import bm25
 from memshare_memory.stores.store import MOST_ORDERED, Order, Store, Where, search_one
 from tests.support.memories import at, prompts, remembered
 
@@ -21,7 +21,7 @@ def found(store: Store, where: Where) -> set[str | None]:
     """What every way of looking finds."""
     paged = {memory.prompt for memory in store.page(where, 10).memories}
     assert set(prompts(search_one(store, where, 10, dense=at(0)))) == paged
-    assert set(prompts(search_one(store, where, 10, at(0), points.query("lamp shoe")))) == paged
+    assert set(prompts(search_one(store, where, 10, at(0), bm25.query("lamp shoe")))) == paged
     assert {memory.prompt for memory in store.page(where, 10, order=Order("created")).memories} == paged
     assert sum(store.count(where).values()) == len(paged)
     return paged

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.stores import points
+from memshare_memory.stores import bm25
 from memshare_memory.stores.store import Store, Vectors, Where, every
 from tests.support.memories import DIMENSION
 
@@ -44,7 +44,7 @@ def test_what_went_in_comes_out_and_a_filter_finds_its_own_alone(store: Store) -
         dense /= np.linalg.norm(dense, axis=1, keepdims=True)
         store.put(
             [
-                (memory, Vectors(vector, points.document(f"{memory.prompt}\n{memory.answer}")))
+                (memory, Vectors(vector, bm25.document(f"{memory.prompt}\n{memory.answer}")))
                 for memory, vector in zip(some, dense, strict=True)
             ]
         )

@@ -8,7 +8,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from memshare_memory.stores import points
+from memshare_memory.stores import bm25
 from memshare_memory.stores.store import Query, Store, Where, search_one
 from tests.support.memories import at, prompts, remembered
 
@@ -29,10 +29,10 @@ def test_bm25_alone_ranks_by_its_formula(store: Store) -> None:
     corpus = [remembered(text, 7 * i) for i, text in enumerate(["moon moon", "moon tide", "tide sand", "rock"])]
     store.put(corpus)
 
-    hits = search_one(store, Where(), 9, sparse=points.query("moon sand"))
+    hits = search_one(store, Where(), 9, sparse=bm25.query("moon sand"))
 
     idf = {word: math.log(1 + (4 - df + 0.5) / (df + 0.5)) for word, df in {"moon": 2, "sand": 1}.items()}
-    [moon], [sand] = points.query("moon").indices, points.query("sand").indices
+    [moon], [sand] = bm25.query("moon").indices, bm25.query("sand").indices
     weights = [dict(zip(*vectors.sparse, strict=True)) for _, vectors in corpus]
     assert prompts(hits) == ["tide sand", "moon moon", "moon tide"]
     assert [hit.score for hit in hits] == pytest.approx(
@@ -48,7 +48,7 @@ def test_hybrid_finds_what_the_dense_vector_misses(store: Store, text: str, quer
     store.put([remembered(text, 150)])
 
     assert text not in prompts(search_one(store, Where(), 3, dense=at(0)))
-    hits = search_one(store, Where(), 3, dense=at(0), sparse=points.query(query))
+    hits = search_one(store, Where(), 3, dense=at(0), sparse=bm25.query(query))
 
     assert prompts(hits) == [text, "memory 0", "memory 1"]
     assert [hit.similarity for hit in hits] == pytest.approx(
@@ -59,7 +59,7 @@ def test_hybrid_finds_what_the_dense_vector_misses(store: Store, text: str, quer
 def test_hybrid_orders_by_reciprocal_rank_the_same_in_every_store(store: Store) -> None:
     texts = ["tide " * (i % 5) + "rock " * (i % 7) + "sand " * i for i in range(40)]
     store.put([remembered(text, 4.3 * (i * 11 % 40)) for i, text in enumerate(texts)])
-    query = points.query("tide rock")
+    query = bm25.query("tide rock")
 
     dense, sparse = search_one(store, Where(), 50, dense=at(0)), search_one(store, Where(), 50, sparse=query)
     fused = search_one(store, Where(), 12, dense=at(0), sparse=query)
@@ -80,7 +80,7 @@ def test_equally_good_memories_come_by_similarity_then_by_id(store: Store) -> No
     store.put([remembered("sand tide", 10), remembered("tide tide", 40)])
     store.put([remembered(f"memory {i}", 80) for i in range(6)])
 
-    fused = search_one(store, Where(), 2, dense=at(0), sparse=points.query("tide"))
+    fused = search_one(store, Where(), 2, dense=at(0), sparse=bm25.query("tide"))
     equal = search_one(store, Where(), 8, dense=at(80))[:6]
 
     assert fused[0].score == fused[1].score
@@ -91,8 +91,8 @@ def test_equally_good_memories_come_by_similarity_then_by_id(store: Store) -> No
 def test_a_text_without_words_is_stored_and_searched_by_its_dense_vector(store: Store) -> None:
     store.put([remembered("?!", 10, answer="…"), remembered("moon", 50)])
 
-    assert prompts(search_one(store, Where(), 3, dense=at(0), sparse=points.query("!!"))) == ["?!", "moon"]
-    assert search_one(store, Where(), 3, sparse=points.query("!!")) == []
+    assert prompts(search_one(store, Where(), 3, dense=at(0), sparse=bm25.query("!!"))) == ["?!", "moon"]
+    assert search_one(store, Where(), 3, sparse=bm25.query("!!")) == []
 
 
 def test_submitters_can_be_left_out_and_several_statuses_be_meant(store: Store) -> None:
@@ -113,8 +113,8 @@ def test_several_searches_at_once_find_what_each_finds_alone(store: Store) -> No
     store.put([remembered(f"tide {i}", 9 * i, pool=f"pool-{i % 2}") for i in range(10)] + [remembered("moon", 170)])
     queries = [
         Query(Where(pool="pool-1"), 3, dense=at(0)),
-        Query(Where(), 2, dense=at(0), sparse=points.query("moon")),
-        Query(Where(pool="poem"), 5, sparse=points.query("moon")),
+        Query(Where(), 2, dense=at(0), sparse=bm25.query("moon")),
+        Query(Where(pool="poem"), 5, sparse=bm25.query("moon")),
         Query(Where(pool="nobody's"), 5, dense=at(0)),
     ]
 

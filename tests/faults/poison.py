@@ -27,8 +27,8 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Shown
 from memshare_memory.curate.requests import Forget
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.memory import memory_id
-from memshare_memory.pool.encoder_generation import open_model
 from memshare_scorer.grading import PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
 from memshare_trainer.learning.relearn import unlearn

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.stores import points
+from memshare_memory.stores import bm25
 from memshare_memory.stores.store import Hit, Layout, Vectors
 
 DIMENSION = 16
@@ -30,7 +30,7 @@ def remembered(prompt: str | None, degrees: float = 0, answer: str = "Yes.", **f
     memory = Memory(
         id=memory_id(pool, prompt, answer), pool=pool, prompt=prompt, answer=answer, **{"created": 1.7e9, **fields}
     )
-    return memory, Vectors(at(degrees), points.document(f"{prompt or ''}\n{answer}"))
+    return memory, Vectors(at(degrees), bm25.document(f"{prompt or ''}\n{answer}"))
 
 
 def prompts(hits: list[Hit]) -> list[str | None]:

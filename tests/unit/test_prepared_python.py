@@ -6,7 +6,7 @@ import importlib
 import os
 from pathlib import Path
 
-from memshare_memory.pool.encoder_generation import open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 from tests.support import prepared_python
 from tests.support.terminal import Terminal
 

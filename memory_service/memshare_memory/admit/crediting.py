@@ -20,7 +20,7 @@ from memshare_memory.recall.credibility import D, features
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.reward import Usual, trust
 from memshare_memory.recall.writers import Reading, Writers
-from memshare_memory.stores.points import tokens
+from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import by_ids
 
 LONGEST_TEXT = 4_000  # characters of a prompt

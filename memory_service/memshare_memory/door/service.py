@@ -30,7 +30,8 @@ from memshare_memory.door.messages import (
 )
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.points import MASKED, WHOLE, problem, query
+from memshare_memory.stores.bm25 import query
+from memshare_memory.stores.points import MASKED, WHOLE, problem
 from memshare_memory.stores.store import MOST_ORDERED, RawPoint, Where, by_ids, search_one
 
 

@@ -26,12 +26,12 @@ from memshare_memory.encoders.export_folder import (
     GRAPH,
     SETTINGS,
     TOKENIZER,
-    UNLOADABLE,
     Export,
     ExportSettings,
     file_hash,
     read_export,
 )
+from memshare_memory.encoders.export_process import UNLOADABLE
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

@@ -22,7 +22,8 @@ from memshare_memory.recall.credibility_ranking import CredibilityRanking, Found
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.recall.search_steps import Ranked, RecallQuery, Search, search_steps, worth_a_look
 from memshare_memory.recall.writers import PEOPLE, Reading, Writers
-from memshare_memory.stores.points import RRF_K, document, query
+from memshare_memory.stores.bm25 import document, query
+from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
 
 MASK = "<mask>"

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-import re
-import unicodedata
-import zlib
 from base64 import b64decode, b64encode
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar, cast
@@ -18,110 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.forms import readable
-from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory, saying
-from memshare_memory.stores.store import Hit, Layout, Query, RawPoint, Sparse, Vectors, Where
-
-AVERAGE_LENGTH = 100
-"""Tokens in a usual memory. Fixed, for weights that are stored must not change as the pool grows."""
-
-_K1 = 1.2
-_B = 0.75
-
-_CJK = (
-    "\u3005\u3007"  # iteration mark, zero
-    "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"  # kana
-    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Han
-    "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff"  # hangul
-)
-_ASCII_WORD = re.compile(rb"\w+")
-_RUN = re.compile(rf"(?P<cjk>[{_CJK}]+)|(?:(?![{_CJK}])\w)+")
-
-
-def tokens(text: str) -> list[str]:
-    """The words of a text in lower case; a run of Chinese, Japanese or Korean as its character bigrams."""
-    found: list[str] = []
-    for match in _RUN.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        run = match.group()
-        if match["cjk"] and len(run) > 1:
-            found.extend(run[i : i + 2] for i in range(len(run) - 1))
-        else:
-            found.append(run)
-    return found
-
-
-def cjk_characters(text: str) -> list[str]:
-    """The Chinese, Japanese and Korean characters of a text, one by one."""
-    return [] if text.isascii() else re.findall(f"[{_CJK}]", unicodedata.normalize("NFKC", text))
-
-
-def document(text: str) -> Sparse:
-    """The vector a text is stored with: each token's saturated frequency, less in a longer text."""
-    found = _indices(text)
-    saturation = _K1 * (1 - _B + _B * len(found) / AVERAGE_LENGTH)
-    counted = Counter(found)
-    weights = {tf: tf * (_K1 + 1) / (tf + saturation) for tf in set(counted.values())}
-    indices = sorted(counted)
-    return Sparse(indices, [weights[counted[index]] for index in indices])
-
-
-def query(text: str) -> Sparse:
-    """The vector a text is searched with: 1 for every token, however often it occurs."""
-    indices = sorted(set(_indices(text)))
-    return Sparse(indices, [1.0] * len(indices))
-
-
-def _indices(text: str) -> list[int]:
-    """The tokens as indices: their CRC-32, the same in every process. Tokens that collide count as one."""
-    if text.isascii():  # the same tokens, found three times as fast; most texts are
-        return list(map(zlib.crc32, _ASCII_WORD.findall(text.lower().encode())))
-    return [zlib.crc32(token.encode()) for token in tokens(text)]
-
-
-_FORMAT = 1
-
-
-class StoreMetadata(Message):
-    """How the vectors and payloads of a store were made; written once, when the store is."""
-
-    format: int
-    encoder: str
-    dimension: int
-    average_length: int
-
-    @classmethod
-    def of(cls, layout: Layout) -> StoreMetadata:
-        return cls(format=_FORMAT, encoder=layout.encoder, dimension=layout.dimension, average_length=AVERAGE_LENGTH)
-
-    @property
-    def layout(self) -> Layout:
-        return Layout(self.encoder, self.dimension)
-
-
-def place_of(layout: Layout) -> str:
-    """A name for what holds vectors of this layout: letters, digits and hyphens."""
-    return f"{re.sub('[^a-z0-9]+', '-', layout.encoder.lower()).strip('-')}-{layout.dimension}"
-
-
-def require_same(found: StoreMetadata, wanted: StoreMetadata, place: str, elsewhere: str) -> None:
-    """Raise `BadInput` where a store was made otherwise; `elsewhere` says how to begin with another one."""
-    if (found.encoder, found.dimension) != (wanted.encoder, wanted.dimension):
-        raise BadInput(
-            f"{place} holds vectors of the encoder {found.encoder!r} ({found.dimension} numbers each), and"
-            f" this process has {wanted.encoder!r} ({wanted.dimension}): they cannot be compared."
-            f" Set MEMSHARE_ENCODER back to {found.encoder!r}, re-encode the pool with"
-            f" `memshare retriever consolidate`, or {elsewhere}."
-        )
-    if found != wanted:
-        raise BadInput(
-            f"{place} was made by another version of memshare (format {found.format}, BM25 average length"
-            f" {found.average_length}; expected {wanted.format} and {wanted.average_length})."
-            f" Use that version, or {elsewhere}."
-        )
-
+from memshare_memory.stores.bm25 import cjk_characters, document, query
+from memshare_memory.stores.store import Hit, Query, RawPoint, Vectors, Where
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.learning.relearn import relearn
 from memshare_trainer.lessons.lesson import Array, Figure, RankingComparison, compare, paired, scores
 
-FILE = Path(__file__).with_name("jsonl")
+FILE = Path(__file__).with_name("probe.jsonl")
 CUTOFF = 10
 
 

@@ -15,7 +15,7 @@ from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY
 from memshare.doors.entrance import Entrance
 from memshare.doors.health import health_routes
-from memshare.doors.mcp_door.server import McpDoor
+from memshare.doors.mcp_door.http import McpDoor
 from memshare.doors.pages.routes import page_routes
 from memshare.doors.problems import Problem, add_handlers, problem
 from memshare.doors.routes.calls import call_routes

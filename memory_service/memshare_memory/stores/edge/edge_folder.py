@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores.points import StoreMetadata, require_same
 from memshare_memory.stores.store import Layout
+from memshare_memory.stores.store_metadata import StoreMetadata, require_same
 
 _METADATA = "memshare.json"
 _OWNER = "owner.json"

@@ -16,8 +16,8 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memshare_memory.stores import points
-from memshare_memory.stores.points import StoreMetadata, place_of, require_same
 from memshare_memory.stores.store import Layout
+from memshare_memory.stores.store_metadata import StoreMetadata, place_of, require_same
 
 _LATER = (408, 425, 429)
 _KEY = (401, 403)

@@ -6,12 +6,13 @@ import typer
 
 from memshare.cli.concepts.ask import ask
 from memshare.cli.concepts.clusters import clusters, summary
+from memshare.cli.concepts.common import common
 from memshare.cli.concepts.explore import explore
 from memshare.cli.concepts.extract import extract
 from memshare.cli.concepts.gaps import gaps
 from memshare.cli.concepts.map import draw_map
 from memshare.cli.concepts.merge import merge, similar, split
-from memshare.cli.concepts.show import common, show
+from memshare.cli.concepts.show import show
 from memshare.cli.concepts.why import why
 
 app = typer.Typer(

@@ -138,7 +138,11 @@ def _say_cost(requests: list[ExperimentRequest], expected: list[Forecast], price
     for request, one in zip(requests, expected, strict=True):
         calls = ", ".join(f"{count:,} of {model}" for model, count in one.calls.items())
         errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls, about: {calls or 'none'}.")
-    used = {model: sum((one.usual[model] for one in expected), Usage()) for one in expected for model in one.usual}
+    used = {
+        model: sum((one.usual.get(model, Usage()) for one in expected), Usage())
+        for one in expected
+        for model in one.usual
+    }
     for model, usage in used.items():
         tokens = f"about {usage.prompt_tokens:,} tokens of prompts and {usage.completion_tokens:,} of replies"
         day = f" of {prices.as_of}, which you have to check" if prices.as_of else ""

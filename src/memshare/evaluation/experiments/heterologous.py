@@ -73,7 +73,7 @@ BALANCE = Experiment(
     run_balance,
     baseline=NO_MEMORIES,
     asked=Times(test=5, queries=1),
-    settled=Times(queries=1.5, seeds=0.5),
+    settled=Times(queries=2, seeds=0.5),
     learns=True,
     least_models=2,
 )

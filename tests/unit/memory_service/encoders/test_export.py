@@ -19,8 +19,8 @@ from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.export import TEXTS, export, reference_vectors, why_refused
 from memshare_memory.encoders.export_folder import export_folder, read_export
 from memshare_memory.encoders.onnx_encoder import OnnxEncoder
+from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare_memory.pool.encoder_generation import open_model
 from tests.support.word_encoder import WordEncoder
 
 OTHER_TEXTS = ["A lamp by the Sea", "two", "Regen am See", "a text of many words " * 40]

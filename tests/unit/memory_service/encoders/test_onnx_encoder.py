@@ -18,15 +18,15 @@ from memshare_memory.encoders.onnx_encoder import (
     OnnxEncoder,
     batches,
 )
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare_memory.pool.encoder_generation import open_encoder
 
 TEXTS = ["a lamp by the sea", "x", "", "以秋夜江边为题", "Ein Gedicht über das Meer", "A LAMP", "word " * 2_000]
 
 OPENS_THE_ENCODER = """
 import json, sys
 from pathlib import Path
-from memshare_memory.pool.encoder_generation import open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 
 encoder = open_encoder(None, timeout=10, exports=Path(sys.argv[1]))
 first = float(encoder.encode(["a lamp by the sea"])[0, 0])

@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
-from memshare_memory.pool.encoder_generation import LARGEST_BATCH, LONGEST_TEXT, OpenAIEncoder, open_encoder
+from memshare_memory.encoders.open_encoder import open_encoder
+from memshare_memory.encoders.openai_encoder import LARGEST_BATCH, LONGEST_TEXT, OpenAIEncoder
 from tests.support.embedding_server import (
     DIMENSION,
     KEY,

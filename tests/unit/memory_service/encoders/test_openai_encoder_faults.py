@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_memory.pool.encoder_generation import OpenAIEncoder
+from memshare_memory.encoders.openai_encoder import OpenAIEncoder
 from tests.support.model_faults import FAULTS, Fault, http
 from tests.support.raw_server import raw_server
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from memshare_broker.wire.conversation import asked, written
 from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import LARGEST_SHARED, MOST, SharedBatches, cost, pieces, spread
-from memshare_memory.pool.encoder_generation import open_encoder
 
 OWLS = "The barn owl hunts mice over the fields at night, and flies without a sound. "
 QUESTION = "What does a bank pay on savings?"
