@@ -17,7 +17,8 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AnsweredTask, Learnt, Shown, derived_id
-from memshare_memory.admit.after import Admitted, After, extraction, parts_among
+from memshare_memory.admit.after import Admitted, After, parts_among
+from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.forget.trash import TakeOut

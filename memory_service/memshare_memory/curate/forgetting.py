@@ -15,7 +15,7 @@ from redis.exceptions import ResponseError
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
-from memshare_memory.admit.after import extraction, needing
+from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.comparisons import Send
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider

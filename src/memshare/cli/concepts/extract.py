@@ -20,7 +20,7 @@ from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.batches import MOST
 from memshare_llm.structured import MOST_CALLS
-from memshare_memory.admit.after import extraction
+from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 

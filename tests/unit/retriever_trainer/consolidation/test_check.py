@@ -77,7 +77,7 @@ def no_probe(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not isinstance(before, Deaf)
         return Figure(before=0.9, after=0.5 if isinstance(after, Deaf) else 0.9, error=0.01)
 
-    monkeypatch.setattr(checking.probe, "ndcg", ndcg)
+    monkeypatch.setattr(checking, "ndcg", ndcg)
 
 
 def test_the_new_encoder_is_marked_with_what_is_learnt_anew_and_the_old_one_as_it_is_in_use() -> None:
