@@ -1,4 +1,10 @@
-"""Asks a chat model for labels as JSON, in percent: several lessons share a call, in which each text is shown once."""
+"""Asks a chat model for labels as JSON, in percent: several lessons share a call, in which each text is shown once.
+
+Whether a model's labels agree with what was graded: a memory that an accepted answer followed leads to that answer.
+
+Labels that contradict this teach a retriever what is wrong: a model whose labels often do is asked for none for a day,
+and before that they weigh less.
+"""
 
 from __future__ import annotations
 

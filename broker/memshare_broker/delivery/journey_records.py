@@ -1,6 +1,12 @@
 """The records of a journey: what stays for MEMSHARE_KEEP_DAYS, and the details, for MEMSHARE_KEEP_TRACES_DAYS.
 
 They lie in two hashes of the same fields, so that the details end by themselves. A `Hop` says what is a detail.
+
+What is known for ever of the journeys that were opened to be kept, such as those of standard answers.
+
+A journey's records go after MEMSHARE_KEEP_DAYS. Of a journey that is kept, the ledger's scripts write down in few
+words what became of it, in the same step as the record, so that it is never opened, and paid for, a second time. Which
+fields of a record these are, its `Stage` says.
 """
 
 from __future__ import annotations

@@ -2,6 +2,20 @@
 
 It is a function of which memory has which concepts: a graph from which a memory was taken out is, to the last bit,
 the graph of the others. Memories come and go one at a time, at a cost that hardly depends on how many there are.
+
+How strongly a concept is linked to each one that it occurs with: often, and more often than others of that level.
+
+After Tom Hartke, knowledge-graph-from-GPT (2023). With n_i memories of concept i, and n_ij of both i and j:
+
+    c_ij = n_ij / n_i                                  how often j is there too
+    a_ij = mean of level(j) - level(i)                 how much more general j is
+    W_ij = concepts k with |a_ik - a_ij| <= 1.51       those of about the same level
+    q_ij = lower bound of c_ij: the EPSILON quantile of Beta(1 + n_ij, 1 + n_i - n_ij)
+    s_ij = share of Beta(1 + K, 1 + n_i |W_ij| - K) below q_ij, K = sum of n_ik over W_ij
+    r_ij = c_ij s_ij
+
+So s_ij is the probability that concepts of that level occur with i more seldom than j does. The description of the
+original has an upper bound of what is expected; its code, which is followed here, a lower bound of what was seen.
 """
 
 from __future__ import annotations

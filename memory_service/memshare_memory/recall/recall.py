@@ -1,4 +1,8 @@
-"""Recall: the memories of a pool that are nearest to a task."""
+"""Recall: the memories of a pool that are nearest to a task.
+
+A prompt is encoded without what it is about, too, so that prompts that ask the same of other things are near each
+other: quoted strings, names and numbers are replaced before that, after DAIL-SQL (arXiv 2308.15363).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""The check that an encoder has to pass before it takes the place of another one."""
+"""The check that an encoder has to pass before it takes the place of another one.
+
+The probe: questions of no agent's domain, on which consolidation must not make the encoder worse.
+
+Written for the project, and never trained on: the lessons come from the pools, and `general.txt` has other texts.
+"""
 
 from __future__ import annotations
 

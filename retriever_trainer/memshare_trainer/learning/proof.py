@@ -9,6 +9,9 @@ What a grade says of an answer of memshare's own agents counts whoever asked. Wh
 feedback or with an answer of theirs, counts for a person from curators outwards, as in EigenTrust (Kamvar 2003): for
 who brought in memories of the pool, is trusted, or is proven. All others together are one person, with half as much to
 say. Against somebody everybody counts. Who brought in memories is proven by that: they may bring in any.
+
+What a learner has come to: its state, and what each submitter is worth (`memshare_trainer.learning.proof`: who is
+proven).
 """
 
 from __future__ import annotations

@@ -2,6 +2,11 @@
 
 What a lesson changes is written by one script, which refuses a trainer whose lease has passed to another one, and a
 lesson that it has seen. So a trainer can be killed at any moment, and no lesson counts twice.
+
+The lease of a retriever: one trainer at a time, with a number that grows at every change of hands.
+
+The number is a fencing token: what a trainer writes is refused once another one has taken a higher one, however long
+the first was away in the meantime.
 """
 
 from __future__ import annotations

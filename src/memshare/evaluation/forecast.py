@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.folder import Folder, read_preparation
+from memshare.evaluation.lab import SHOWN
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Usage
@@ -18,7 +19,6 @@ from memshare_trainer.percentages import BEGINNING, END
 CHARACTERS = 4  # of a token
 INSTRUCTED, GRADED, LABELLED = 200, 800, 620  # tokens of a call beside its texts, as `benchmarks.calls` counts them
 JUDGEMENT, LABELS = 100, 150  # tokens of the ranges of a grade, and of the labels of a lesson
-SHOWN = 3  # memories
 
 
 class Forecast(NamedTuple):

@@ -1,4 +1,10 @@
-"""The embedded store: Qdrant Edge, the engine of Qdrant, inside the one process that owns the folder."""
+"""The embedded store: Qdrant Edge, the engine of Qdrant, inside the one process that owns the folder.
+
+Rewrites the files of an embedded pool: the engine itself leaves what was deleted in its log and its payload files.
+
+All that the pool holds is copied to a new engine beside the old one, which then takes its place. A process that ends
+in between leaves one of the two whole, and the next one that opens the folder tidies up.
+"""
 
 from __future__ import annotations
 
