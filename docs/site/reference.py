@@ -18,10 +18,10 @@ import memshare
 from memshare import AsyncMemory
 from memshare.cli.lazy_commands import GROUPS, load
 from memshare.client.rest.methods import Calls
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
-from memshare.doors.table import served
 from memshare.operate.metrics import SharedMetrics
+from memshare.operations.backend import Backend
+from memshare.operations.table import served
 from memshare_agents.roster import Agent
 from memshare_broker import redis_server
 from memshare_broker.app import MEMORY_QUEUE

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.browser.people import QUEUES, said
 from tests.support.chat_server import serving

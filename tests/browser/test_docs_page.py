@@ -11,7 +11,7 @@ import pytest
 import redis
 from playwright.sync_api import Browser
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from tests.support.served import served

@@ -14,7 +14,7 @@ import httpcore2
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.presence import Presence, announce, withdraw
 from memshare_broker.settings import OFFLINE

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from playwright.sync_api import Browser, expect
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.browser.people import add, bury, looking, said
 from tests.faults.redis_process import RedisProcess

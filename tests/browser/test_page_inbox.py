@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from memshare.client.rest.calls.concepts import ConceptsReply, SimilarReply
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry

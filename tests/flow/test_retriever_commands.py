@@ -162,7 +162,7 @@ def test_what_was_learnt_from_forgotten_memories_can_be_unlearnt(terminal: Termi
     with terminal.working():
         before = terminal.json("retriever", "status", "--pool", "poem")["pools"]["poem"]
         memory = str(memory_id("poem", PROMPTS[0], "Yes."))
-        assert terminal.json("memories", "show", memory)["prompt"] == PROMPTS[0]
+        assert terminal.json("memories", "show", memory)["memory"]["prompt"] == PROMPTS[0]
 
         kept = terminal.json("memories", "forget", memory, "--yes")
         assert [(one["pool"], one["rolled_back"]) for one in kept["retrievers"]] == [("poem", False)]

@@ -102,7 +102,7 @@ def test_each_part_is_a_process_and_is_revived_alone(tmp_path: Path) -> None:
         "memories", "add", "Herons wade through shallow water.", "--pool", "reasoning"
     ).stdout.split()
     memory = ("memories", "show", statement)
-    wait_for(lambda: terminal.json(*memory)["concepts"], 20, "its concepts to be named")
+    wait_for(lambda: terminal.json(*memory)["memory"]["concepts"], 20, "its concepts to be named")
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
         assert json.load(response)["state"] == "settled"
     end(up)
@@ -155,12 +155,12 @@ def test_a_second_embedded_pool_on_one_redis_is_refused_with_both_addresses(smal
 
 
 def test_a_second_memory_worker_of_a_folder_is_refused_and_leaves_the_first_as_it_was(small: Small) -> None:
-    terminal, before = small.terminal, small.terminal.json("memories", "stats")
+    terminal, before = small.terminal, small.terminal.json("memories", "stats")["by_pool"]
 
     refused = terminal.run("worker", "memory", code=1)
 
     assert "is open already" in refused.stderr
-    assert terminal.json("memories", "stats") == before
+    assert terminal.json("memories", "stats")["by_pool"] == before
     assert "belongs to the pool" not in (terminal.data / "logs" / "memory.log").read_text()
 
 

@@ -33,7 +33,7 @@ def memory(terminal: Terminal) -> str:
 
 def test_an_answer_is_a_memorys_word_for_word_and_everywhere_it_is_said_whose(terminal: Terminal, memory: str) -> None:
     whose = f"{memory[:8]} by eve"
-    before = terminal.json("memories", "stats")
+    before = terminal.json("memories", "stats")["by_pool"]
 
     submitted = terminal.run("submit", "poem", "A limerick about a sailor from Ghent", "--kind", "limerick", "--wait")
     told = terminal.json("submit", "poem", "A limerick about a miller from Ghent", "--kind", "limerick", "--wait")
@@ -52,7 +52,7 @@ def test_an_answer_is_a_memorys_word_for_word_and_everywhere_it_is_said_whose(te
     assert whose in result.stderr
     assert whose in trace
     assert "not graded: no model" in trace
-    assert terminal.json("memories", "stats") == before
+    assert terminal.json("memories", "stats")["by_pool"] == before
     assert terminal.json("dead", "list") == []
 
 
@@ -74,7 +74,7 @@ def test_without_a_memory_a_task_is_given_up_once_and_says_what_to_set(terminal:
     assert "`memshare dead retry" in refused
     [letter] = terminal.json("dead", "list")
     assert (letter["reason"], letter["tries"]) == ("no model", 1)
-    terminal.run("dead", "drop", letter["entry"]["id"])
+    terminal.run("dead", "drop", letter["id"])
 
 
 def test_what_needs_a_model_is_refused_before_anything_is_submitted(terminal: Terminal, memory: str) -> None:
@@ -92,7 +92,7 @@ def test_what_needs_a_model_is_refused_before_anything_is_submitted(terminal: Te
         assert "needs a chat model, and none is set" in terminal.run(*words, code=2).stderr
 
     assert terminal.json("dead", "list") == []
-    shown = terminal.json("memories", "show", memory)
+    shown = terminal.json("memories", "show", memory)["memory"]
     assert (shown["answer"], shown["concepts"]) == (WORDS, {})
 
 

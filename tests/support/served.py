@@ -10,8 +10,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from memshare.doors.backend import Backend
 from memshare.doors.server import listen, server_of
+from memshare.operations.backend import Backend
 from tests.support.deployment import wait_for
 from tests.support.raw_server import RawServer, raw_server
 

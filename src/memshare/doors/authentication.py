@@ -9,10 +9,10 @@ from fastapi.security import HTTPBearer
 from fastapi.security.utils import get_authorization_scheme_param
 
 from memshare.client.errors import NoToken
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller, local_caller
 from memshare.doors.this_machine import require_this_machine
-from memshare.doors.tokens import Token
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, local_caller
+from memshare.operations.tokens import Token
 
 _bearer = HTTPBearer(auto_error=False, description="A token that `memshare token create NAME …` printed.")
 

@@ -8,12 +8,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from memshare.doors.apart import ASKING, at_the_entrance
 from memshare.doors.authentication import authenticate
-from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone, with_body
-from memshare.doors.caller import Caller
 from memshare.doors.problems import headers_of, problem_of, status_of
+from memshare.operations.apart import ASKING, at_the_entrance
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
 from memshare_broker.observe import tracing

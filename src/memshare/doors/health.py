@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from memshare.doors.apart import at_the_entrance
+from memshare.operations.apart import at_the_entrance
 from memshare_broker.connection import DOWN, connect
 from memshare_broker.settings import Settings
 

@@ -11,15 +11,15 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
 
-from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY
 from memshare.doors.entrance import Entrance
-from memshare.doors.health import health_routes
+from memshare.doors.health import Health, health_routes
 from memshare.doors.mcp_door.http import McpDoor
 from memshare.doors.pages.routes import page_routes
 from memshare.doors.problems import Problem, add_handlers, problem
-from memshare.doors.routes.calls import call_routes
+from memshare.doors.routes import call_routes
 from memshare.doors.this_machine import OF_CONNECTION, is_same_user
+from memshare.operations.backend import Backend
 from memshare_broker.errors import BadInput
 from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded, count_for_this_process
 from memshare_broker.observe import tracing
@@ -46,7 +46,7 @@ def rest_app(backend: Backend) -> FastAPI:
     app.state.backend, app.state.is_same_user = backend, is_same_user
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    app.router.routes += [*call_routes(), mcp.route, *health_routes(backend.health), *page_routes(backend)]
+    app.router.routes += [*call_routes(), mcp.route, *health_routes(Health(backend.settings)), *page_routes(backend)]
 
     described, one_at_a_time = app.openapi, Lock()
 

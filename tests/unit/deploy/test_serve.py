@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 
 from memshare.cli.run.token import app
 from memshare.client.rest.task import PORT
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import ALL_OFF, ALL_ON, OWN_AGENT, Object, container, environment, of_kind, render
 from tests.unit.deploy.test_compose import COMPOSE, compose

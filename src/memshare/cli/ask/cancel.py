@@ -6,8 +6,12 @@ from typing import Annotated
 
 import typer
 
+from memshare.cli.operating import operating
 from memshare.cli.options import Json
-from memshare.client.client import Client
+from memshare.client.errors import NotFound
+from memshare.operations import journeys
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 from memshare.terminal.console import console, errors, print_json
 from memshare.terminal.ids import find_task
 
@@ -32,8 +36,9 @@ def cancel(
 
     Example: memshare cancel 1c6fa3b2 93abd01e
     """
-    client = Client()
-    found = {one: client.cancel(one) for one in [find_task(client, typed) for typed in task_ids]}
+    with operating() as (backend, caller):
+        wanted = [find_task(backend.client, typed) for typed in task_ids]
+        found = {one: _cancelled(backend, caller, one) for one in wanted}
     if as_json:
         print_json(found)
     else:
@@ -42,3 +47,10 @@ def cancel(
             shown.print(SAID[became].format(id=task_id))
     if {"ended", "unknown"} & set(found.values()):
         raise typer.Exit(1)
+
+
+def _cancelled(backend: Backend, caller: Caller, task_id: str) -> str:
+    try:
+        return journeys.cancel(backend, caller, task_id).outcome
+    except NotFound:
+        return "unknown"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
-from memshare.client.client import Client
-from memshare.terminal.console import console, print_json, styled, table
+from memshare.operations import listings
+from memshare.terminal.console import console, styled, table
 
 
 def agents(as_json: Json = False) -> None:
@@ -12,15 +13,13 @@ def agents(as_json: Json = False) -> None:
 
     Example: memshare agents
     """
-    client = Client()
-    workers = client.workers()
-    served = {name: sum(name in worker.queues for worker in workers) for name in client.agents()}
-    cards = client.agents()
+    with operating() as (backend, caller):
+        found = listings.agents(backend, caller)
     if as_json:
-        print_json([card.model_dump() | {"workers": served[name]} for name, card in sorted(cards.items())])
+        print_reply(found)
         return
     rows = [
-        (name, ", ".join(card.kinds) or "–", card.pool, card.model, served[name] or styled(("none", "yellow")))
-        for name, card in sorted(cards.items())
+        (one.name, ", ".join(one.kinds) or "–", one.pool, one.model, one.workers or styled(("none", "yellow")))
+        for one in found
     ]
     console.print(table("agent", "kinds", "pool", "model", "workers", rows=rows))

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
+from memshare.cli.operating import note
 from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
@@ -68,6 +69,7 @@ def _dismiss(
             " `memshare concepts gaps` lists them with their ids."
         )
     decisions.dismiss(gap_id, by_id[gap_id].names, datetime.now(UTC), by)
+    note("decide on concepts", pool=found.concepts.pool, dismiss=gap_id)
     if as_json:
         print_json({"dismissed": gap_id})
     else:

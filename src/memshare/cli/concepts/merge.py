@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memshare.cli.concepts.open_concepts import concept_named, opened
+from memshare.cli.operating import note
 from memshare.cli.options import By, Json, Pool, Rows, login_name
 from memshare.terminal.console import console, errors, print_json, short, table
 from memshare.terminal.ids import counted
@@ -48,11 +49,14 @@ def similar(
         if apart is not None:
             one, other = (concept_named(found.concepts.graph, typed, found.concepts.pool) for typed in apart)
             decisions.keep_apart(one, other, datetime.now(UTC), login_name() if by is None else by)
+            note("decide on concepts", pool=found.concepts.pool, apart=f"{one}, {other}")
             print_json({"apart": [one, other]}) if as_json else console.print(f"{one} and {other} are two concepts.")
             return
         with errors.status("Comparing what names mean…"):
             pairs = proposed_names(found.concepts.graph, partial(encode, found.client.memories), decisions)
         merged = _merge(decisions, [pair for pair in pairs if pair.certain]) if merge else []
+        if merged:
+            note("decide on concepts", pool=found.concepts.pool, merged=len(merged))
     left = [pair for pair in pairs if pair not in merged]
     if as_json:
         print_json({"merged": [pair._asdict() for pair in merged], "proposed": [pair._asdict() for pair in left]})
@@ -111,6 +115,7 @@ def merge(
             Decisions(found.redis, found.concepts.pool).merge(record)
         except ValueError as error:
             raise BadInput(str(error)) from error
+        note("decide on concepts", pool=found.concepts.pool, merge=f"{of}, {target}")
     if as_json:
         print_json({"merged": of, "into": target, "count": together})
     else:
@@ -137,6 +142,7 @@ def split(
             merged = ", ".join(merge.of for merge in found.concepts.aliases.merges())
             raise BadInput(f"{error} Merged are: {merged or 'none'}.") from error
         decisions.keep_apart(undone.of, undone.into, datetime.now(UTC), login_name() if by is None else by)
+        note("decide on concepts", pool=found.concepts.pool, split=undone.of)
     if as_json:
         print_json({"split": undone.of, "from": undone.into})
     else:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 from rich.panel import Panel
 from rich.table import Table
 
 from memshare.cli.curate.forgetting import say_stale, written_from
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, OnlyPool
-from memshare.client.client import Client
-from memshare.client.contradictions import contradictions
-from memshare.client.rest.calls.conflicts import Contradiction
+from memshare.operations import conflicts as operations
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 from memshare.terminal.console import console, panel, print_json, short, styled
-from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import credibility_of, find_memory, require_pool, short_id
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
@@ -58,21 +58,20 @@ def conflicts(
 
     Example: memshare memories conflicts --right 1c6fa3b2 9d105e57
     """
-    client = Client()
     decisions: dict[Said, Two | None] = {
         "right": right,
         "confirmed": confirm,
         "dismissed": dismiss,
         "undecided": undecided,
     }
-    if any(decisions.values()):
-        _decide(client, decisions, as_json=as_json)
-        return
-    require_pool(client, pool)
-    pools = [pool] if pool else sorted(client.memories.stats().by_pool)
-    found = contradictions(client.memories, pools)
+    with operating() as (backend, caller):
+        if any(decisions.values()):
+            _decide(backend, caller, decisions, as_json=as_json)
+            return
+        require_pool(backend.client, pool)
+        found = operations.conflicts(backend, caller, pool)
     if as_json:
-        print_json([_as_json(one) for one in found])
+        print_reply(found)
         return
     for one in found:
         console.print(_side_by_side(*one.memories))
@@ -83,11 +82,6 @@ def conflicts(
         console.print()
     if not found:
         console.print("No two memories contradict.")
-
-
-def _as_json(one: Contradiction) -> dict[str, Any]:
-    by_id = sorted(one.memories, key=lambda each: str(each.memory.id))
-    return {"memories": [json_of(each) for each in by_id], "claims": one.claims, "right": one.right}
 
 
 def _side_by_side(*memories: JudgedMemory) -> Table:
@@ -105,21 +99,19 @@ def _panel(one: JudgedMemory) -> Panel:
     return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 
-def _decide(client: Client, decisions: Mapping[Said, Two | None], *, as_json: bool) -> None:
+def _decide(backend: Backend, caller: Caller, decisions: Mapping[Said, Two | None], *, as_json: bool) -> None:
     given = [(said, typed) for said, typed in decisions.items() if typed]
     if len(given) > 1:
         raise BadInput("Give --right, --confirm, --dismiss or --undecided: one of them.")
     [(said, typed)] = given
-    one, other = (find_memory(client, each) for each in typed)
+    one, other = (find_memory(backend.client, each) for each in typed)
     contradict = None if said == "undecided" else said != "dismissed"
     right = one if said == "right" else None
-    stale = 0 if right is None else written_from(client, [other])
-    client.memories.decide(
-        ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
-    )
+    stale = 0 if right is None else written_from(backend.client, [other])
+    decision = ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
+    operations.decide(backend, caller, decision)
     if as_json:
-        verdict = {"contradict": contradict, "right": right and str(right), "stale": stale}
-        print_json({"memories": [str(one), str(other)], **verdict})
+        print_json(decision.model_dump(mode="json") | {"stale": stale})
         return
     console.print(styled((f"{short_id(one)} and {short_id(other)} {_VERDICTS[said]}.", "bold")))
     say_stale(stale, "the other one")

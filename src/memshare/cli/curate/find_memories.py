@@ -11,6 +11,7 @@ from rich.text import Text
 
 from memshare.cli.condition_options import takes_conditions
 from memshare.cli.curate.forgetting import say_stale, written_from
+from memshare.cli.operating import note
 from memshare.cli.options import By, Json, MemoryId, OnlyPool, Pool, Submitter, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
@@ -90,6 +91,7 @@ def add(
     pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
     [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, **fields)])
+    note("add", memory_id=added, pool=pool)
     print_json({"id": str(added)}) if as_json else print_text(str(added))
 
 
@@ -120,6 +122,7 @@ def edit(
         grader_of(client, client.memories.get(found), "--grade")  # before anything is changed
     stale = 0 if prompt is answer is None else written_from(client, [found])
     memory = client.memories.edit(change)
+    note("edit", memory_id=found, pool=memory.pool)
     graded = grade_again(client, memory, memory.submitter) if grade else None
     if as_json:
         print_json(memory.model_dump(mode="json") | {"stale": stale} | ({"grading": graded} if graded else {}))

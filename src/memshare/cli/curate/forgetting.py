@@ -9,16 +9,18 @@ from uuid import UUID
 
 import typer
 
+from memshare.cli.operating import note, operating, print_reply
 from memshare.cli.options import ANONYMOUS, Json, Yes
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use
 from memshare.extras import NeedsExtra, require
 from memshare.operate.own_redis import connected
+from memshare.operations.trash import trash as list_trash
 from memshare.terminal.console import console, errors, moment, print_json, require_consent, table
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
-from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
+from memshare_memory.curate.requests import Forget, RestoreForgotten
 from memshare_memory.forget.answers import FilesRewritten, ForgetPreview
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
@@ -150,17 +152,18 @@ def trash(
 
     Example: memshare memories trash --submitter ada
     """
-    page = Client().memories.trash(TrashRequest(submitter=submitter, limit=limit))
+    with operating() as (backend, caller):
+        found = list_trash(backend, caller, submitter, limit)
     if as_json:
-        print_json([one.model_dump(mode="json", exclude={"arm", "rivals"}) for one in page.forgotten])
+        print_reply(found)
         return
     rows = [
         (short_id(one.memory.id), moment(one.until)[:10], one.memory.pool, *prompt_and_answer(one.memory))
-        for one in page.forgotten
+        for one in found.memories
     ]
     console.print(table("id", "gone on", "pool", *text_columns(), rows=rows) if rows else "The trash is empty.")
-    if page.total > len(rows):
-        errors.print(f"There are {page.total:,}; --limit shows more.", style="dim")
+    if found.total > len(rows):
+        errors.print(f"There are {found.total:,}; --limit shows more.", style="dim")
 
 
 def restore(
@@ -180,6 +183,7 @@ def restore(
     client = Client()
     ids = tuple(find_in_trash(client, one) for one in memory_ids or ())
     restored = client.memories.restore_forgotten(RestoreForgotten(ids=ids, submitter=submitter))
+    note("restore", submitter=submitter, memories=len(restored.restored))
     if as_json:
         print_json(restored.model_dump(mode="json"))
         return
@@ -219,6 +223,7 @@ def purge(
         return
     require_consent_to(which, "Remove them for good?", yes=yes, all_anonymous=all_anonymous)
     purged = client.memories.purge(which)
+    note("purge", submitter=which.submitter, memories=len(purged.memories))
     taught = retrievers_without(client, purged.memories, True, ask=False, submitter=which.submitter)
     with errors.status("Rewriting the files of pool and Redis, which have it until then …"):
         rewritten = client.memories.rewrite()  # last: what was learnt stood in them, too
@@ -288,6 +293,7 @@ def forget(
     require_consent_to(which, "Forget them?", yes=yes, all_anonymous=all_anonymous)
     stale = 0 if with_children else written_from(client, which.ids)
     forgotten = client.memories.forget(which.model_copy(update={"roll_back": bool(roll_back)}))
+    note("forget", submitter=submitter, memories=len(forgotten))
     ask = not (as_json or yes) and sys.stdin.isatty()
     retrievers = retrievers_without(client, forgotten, roll_back, ask=ask, submitter=submitter)
     if as_json:

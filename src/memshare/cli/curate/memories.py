@@ -18,15 +18,13 @@ from memshare.cli.curate.find_memories import (
 )
 from memshare.cli.curate.forgetting import forget, purge, restore, trash
 from memshare.cli.curate.transfer import export, import_memories
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, MemoryId
-from memshare.client.client import Client
-from memshare.operate.own_redis import connected
+from memshare.operations import listings
+from memshare.operations import memories as operations
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
-from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import counted, credibility_of, find_memory, say_unreadable, short_id
 from memshare_memory.memory import Revision
-from memshare_memory.recall.how_many import tried_in
-from memshare_memory.recall.lift import lifts, memory_lift
 from memshare_memory.stores.store import Where
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
@@ -46,16 +44,14 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
     Example: memshare memories show 1c6fa3b2
     """
-    client = Client()
-    judged = client.memories.judge_one(find_memory(client, memory_id))
-    memory = judged.memory
-    rivals = client.memories.judge(judged.conflicts)
-    children = list(client.memories.every(Where(parents=[memory.id])))
-    with connected(client.settings) as redis_client:
-        lift = memory_lift(redis_client, memory.pool, memory.id)
+    with operating() as (backend, caller):
+        client = backend.client
+        judged = operations.get(backend, caller, find_memory(client, memory_id))
+        memory = judged.memory
+        rivals = client.memories.judge(judged.conflicts)
+        children = list(client.memories.every(Where(parents=[memory.id])))
     if as_json:
-        found = {"conflicts": [json_of(rival) for rival in rivals], "children": [str(child.id) for child in children]}
-        print_json(json_of(judged) | found | {"lift": lift.model_dump()})
+        print_json(judged.model_dump(mode="json") | {"children": [str(child.id) for child in children]})
         return
     about = f" · pool {memory.pool} · {memory.kind or 'no kind'} · {memory.status} · {moment(memory.created)}"
     console.print(styled((str(memory.id), "bold"), about))
@@ -66,10 +62,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory.prompt:
         console.print(panel(memory.prompt, "prompt", "dim"))
     console.print(panel(memory.answer, "answer"))
-    credibility = f"Credibility {credibility_of(judged)}. " if memory.is_statement else ""
-    console.print(f"{credibility}Shown to {judged.credibility.credits} graded tasks.")
-    if lift.points is not None:
-        console.print(f"Lift {lift_in_words(lift)}.")
+    credibility = f"Credibility {judged.credibility:.2f}. " if memory.is_statement else ""
+    console.print(f"{credibility}Shown to {judged.credits} graded tasks.")
+    if judged.lift.points is not None:
+        console.print(f"Lift {lift_in_words(judged.lift)}.")
     if memory.source:
         console.print(f"Read in {memory.source}.")
     if memory.status == "stale":
@@ -96,21 +92,15 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    client = Client()
-    found = client.memories.stats()
-    by_pool, total = found.by_pool, sum(found.by_pool.values())
-    say_unreadable(client)
-    with connected(client.settings) as redis_client:
-        lift, shown = lifts(redis_client, by_pool), tried_in(redis_client, by_pool)
+    with operating() as (backend, caller):
+        found = listings.stats(backend, caller)
+        say_unreadable(backend.client)
     if as_json:
-        of_pools = {pool: one.model_dump() for pool, one in lift.items()}
-        numbers = {pool: [one.model_dump() for one in some] for pool, some in shown.items()}
-        print_json(
-            {"total": total, "by_pool": by_pool, "unreadable": found.unreadable, "lift": of_pools, "numbers": numbers}
-        )
+        print_reply(found)
         return
-    console.print(table("pool", "memories", rows=[*sorted(by_pool.items()), (styled(("all", "bold")), total)]))
-    print_lifts(lift, shown)
+    rows = [*found.by_pool.items(), (styled(("all", "bold")), found.memories)]
+    console.print(table("pool", "memories", rows=rows))
+    print_lifts(found.lift, found.numbers)
 
 
 app.command(rich_help_panel=CHANGE)(add)

@@ -11,6 +11,7 @@ import typer
 from redis.exceptions import RedisError
 from rich.console import Console
 
+from memshare.cli.operating import note
 from memshare.cli.options import ANONYMOUS, By, Json, Yes, login_name
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, table
 from memshare_broker.connection import connect
@@ -102,6 +103,7 @@ def approve(
         _print(rubric, out)
     require_consent(f"Approve it as {name}?", yes=yes)
     approved = rubric_file.approve(file, name, rubric.version)
+    note("approve", rubric=approved.name, version=approved.version)
     if as_json:
         print_json(_plain(approved) | {"drafting": came_about and came_about.model_dump(mode="json")})
     else:
@@ -124,6 +126,7 @@ def withdraw(
     out.print(f"{file}: {_approval(read_rubric(file))}.")
     require_consent("Withdraw the approval? Answers are given up ungraded until it is approved again.", yes=yes)
     withdrawn = rubric_file.withdraw(file)
+    note("withdraw", rubric=withdrawn.name, version=withdrawn.version)
     if as_json:
         print_json(_plain(withdrawn))
         return

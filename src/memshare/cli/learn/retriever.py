@@ -7,15 +7,16 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Annotated
 
-import redis
 import typer
 from rich.progress import Progress, TaskID, TextColumn
 
+from memshare.cli.operating import note, operating, print_reply
 from memshare.cli.options import Json, login_name
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use
 from memshare.operate.consolidating import run, try_out
-from memshare.operate.own_redis import connected
+from memshare.operate.own_redis import connected, redis_running
+from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
@@ -173,11 +174,10 @@ def rollback(
     """
     if (pool is None) is not encoder or (encoder and to is not None):
         raise BadInput("Give --pool, with --to if you like, or --encoder: one of the two.")
-    settings = load_settings()
     if pool is None:
-        back_to_encoder_before(settings, as_json=as_json)
+        back_to_encoder_before(load_settings(), as_json=as_json)
     else:
-        _back_to_version(settings, pool, to, as_json=as_json)
+        _back_to_version(pool, to, as_json=as_json)
 
 
 app.command()(consolidate)
@@ -202,6 +202,7 @@ def trust(
             if undo and submitter not in known:
                 raise BadInput(f"Nobody has said anything of {submitter!r} in the pool {pool!r}.")
             decide(client, pool, submitter, None if undo else Trust(said="trust", by=login_name(), at=time.time()))
+            note("trust", pool=pool, submitter=submitter, said="undecided" if undo else "trust")
         found = {name: said for name, said in decided(client).items() if pool in (None, name)}
     if as_json:
         print_json({name: {who: one.model_dump() for who, one in said.items()} for name, said in found.items()})
@@ -217,34 +218,17 @@ def trust(
             console.print("Nobody is trusted by hand.")
 
 
-def _back_to_version(settings: Settings, pool: str, to: int | None, *, as_json: bool) -> None:
-    from memshare_trainer.learning.rewriting import roll_back
-    from memshare_trainer.lessons.lesson_log import LessonLog
-
-    with connected(settings) as client:
-        encoder = encoder_in_use(settings, client)
-        _require_lessons(client, pool, encoder)
-        log = LessonLog(client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
-        done = roll_back(log, to)
+def _back_to_version(pool: str, to: int | None, *, as_json: bool) -> None:
+    with redis_running(load_settings()), operating() as (backend, caller):
+        done = retrievers.rollback(backend, caller, pool, retrievers.RollbackForm(to=to))
     if as_json:
-        print_json({"pool": pool, **done._asdict()})
+        print_reply(done)
         return
     now = f"version {done.version}" if done.version else "version 0, the untrained one,"
     console.print(
         f"The retriever of pool {pool} has {now} in use, before: {done.before}. {done.set_aside} lessons from after it"
         f" were set aside, and {done.brought_back} brought back. Agents use it from their next task on.",
     )
-
-
-def _require_lessons(client: redis.Redis, pool: str, encoder: str) -> None:
-    """Raise `BadInput` for a pool that has had no lesson with an encoder."""
-    from memshare_trainer.lessons.lesson_log import retrievers
-
-    there = retrievers(client, encoder)
-    if pool not in there:
-        raise BadInput(
-            f"No pool {pool!r} has had a lesson with the encoder {encoder!r}. There are: {', '.join(there) or 'none'}."
-        )
 
 
 def _require_known(settings: Settings, pool: str) -> None:

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
-from memshare.client.client import Client
-from memshare.client.spending import Capped, Spending, Spent, set_cap, spending
-from memshare.terminal.console import console, errors, print_json, table
-from memshare_broker.connection import connect
+from memshare.client.rest.calls.budgets import Capped, Spending, Spent
+from memshare.operations.budgets import CapForm, budgets, set_one
+from memshare.terminal.console import console, errors, table
 from memshare_broker.errors import BadInput
 from memshare_llm.limits.budget import Cap, Holder, in_words, load_prices
 
@@ -21,7 +21,7 @@ app = typer.Typer(
 
 
 @app.command("set")
-def set_one(
+def set_cap(
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Agent that the cap is for.")] = None,
     submitter: Annotated[str | None, typer.Option(metavar="NAME", help="Submitter that the cap is for.")] = None,
     tokens: Annotated[int | None, typer.Option(min=0, help="Tokens a day.")] = None,
@@ -36,18 +36,17 @@ def set_one(
     holder = _holder(agent, submitter)
     if none == (tokens is not None or money is not None):
         raise BadInput("Say what the cap is with --tokens N or --money X, or take it away with --none.")
-    client = Client()
-    cap, go_on, free = set_cap(
-        client, connect(client.settings.redis, tries=1), holder, None if none else Cap(tokens=tokens, money=money)
-    )
+    with operating() as (backend, caller):
+        reply = set_one(backend, caller, CapForm(**holder._asdict(), tokens=tokens, money=money, none=none))
     if as_json:
-        print_json({"kind": holder.kind, "name": holder.name, **cap.model_dump(), "go_on": go_on, "unpriced": free})
+        print_reply(reply)
         return
-    currency = load_prices(client.settings.prices).currency
+    currency = load_prices(backend.settings.prices).currency
+    cap = Cap(tokens=reply.tokens, money=reply.money)
     may = f"may use {' and '.join(limits(cap, currency))} in a UTC day" if not none else "has no cap"
-    console.print(f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {go_on}.")
-    if free:
-        names = ", ".join(map(repr, free))
+    console.print(f"{holder.kind.capitalize()} {holder.name!r} {may}. Tasks that go on now: {reply.go_on}.")
+    if reply.unpriced:
+        names = ", ".join(map(repr, reply.unpriced))
         line = f"These models have no price, so their calls count as free, and the cap does not hold them: {names}."
         errors.print(line, style="yellow")
 
@@ -58,12 +57,9 @@ def show(as_json: Json = False) -> None:
 
     Example: memshare budget show
     """
-    client = Client()
-    found = spending(client, connect(client.settings.redis, tries=1))
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-    else:
-        print_spending(found)
+    with operating() as (backend, caller):
+        found = budgets(backend, caller)
+    print_reply(found) if as_json else print_spending(found)
 
 
 def _holder(agent: str | None, submitter: str | None) -> Holder:

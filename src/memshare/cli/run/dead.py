@@ -6,8 +6,12 @@ from typing import Annotated, get_args
 
 import typer
 
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, Yes
-from memshare.client.client import Client
+from memshare.client.rest.calls.dead_letters import DeadLetterReply
+from memshare.operations import dead_letters
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 from memshare.terminal.console import (
     console,
     errors,
@@ -20,8 +24,6 @@ from memshare.terminal.console import (
     table,
 )
 from memshare.terminal.ids import counted, find_letter, short_id
-from memshare_broker.connection import reaching
-from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.errors import BadInput, Reason
 
 app = typer.Typer(
@@ -39,19 +41,18 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
 
     Example: memshare dead list --reason "rate limit"
     """
-    client = Client()
-    letters = _letters(client, reason)
+    with operating() as (backend, caller):
+        letters = _letters(backend, caller, reason)
     if as_json:
-        print_json([letter.model_dump(mode="json") for letter in letters])
+        print_reply(letters)
         return
     if not letters:
         console.print("No dead letters.")
         return
     rows = [
-        (short_id(one.entry.id), one.entry.queue, one.reason, one.tries, moment(one.died)[5:16], short(one.error))
-        for one in letters
+        (short_id(one.id), one.task, one.reason, one.tries, moment(one.died)[5:16], short(one.error)) for one in letters
     ]
-    console.print(table("id", "queue", "reason", "tries", "died (UTC)", "error", rows=rows))
+    console.print(table("id", "task", "reason", "tries", "died (UTC)", "error", rows=rows))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 
@@ -61,11 +62,10 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
 
     Example: memshare dead show 1c6fa3b2
     """
-    client = Client()
-    with reaching(client.settings.redis):
-        letter = client.dead_letters.get(find_letter(client, letter_id))
+    with operating() as (backend, _), backend.reaching():
+        letter = backend.client.dead_letters.get(find_letter(backend.client, letter_id))
     if as_json:
-        print_json(letter.model_dump(mode="json"))
+        print_reply(letter)
         return
     about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
@@ -85,16 +85,11 @@ def retry(
 
     Example: memshare dead retry --all
     """
-    client = Client()
-    with reaching(client.settings.redis):
-        letters = _chosen(client, letter_id, reason, every=retry_all)
-        if letter_id is None:
-            letters = [one for one in letters if one.retriable]
-        retried = [letter.entry.id for letter in letters if client.dead_letters.retry(client.app, letter)]
-    if as_json:
-        print_json({"retried": retried})
-    else:
-        console.print(f"{len(retried)} back in the queue.")
+    with operating() as (backend, caller):
+        letters = _chosen(backend, caller, letter_id, reason, every=retry_all)
+        chosen = [one.id for one in letters if letter_id is not None or one.retriable]
+        retried = [one for one in chosen if dead_letters.retry(backend, caller, one).retried]
+    print_json({"retried": retried}) if as_json else console.print(f"{len(retried)} back in the queue.")
 
 
 @app.command()
@@ -109,31 +104,33 @@ def drop(
 
     Example: memshare dead drop --reason "rate limit"
     """
-    client = Client()
-    letters = _chosen(client, letter_id, reason, every=drop_all)
-    if letter_id is None and letters and not yes:
-        errors.print(f"{counted(len(letters), 'dead letter', 'dead letters')} would be dropped for good.")
-        require_consent("Drop them?", yes=yes)
-    with reaching(client.settings.redis):
-        for letter in letters:
-            client.dead_letters.drop(letter)
+    with operating() as (backend, caller):
+        letters = _chosen(backend, caller, letter_id, reason, every=drop_all)
+        if letter_id is None and letters and not yes:
+            errors.print(f"{counted(len(letters), 'dead letter', 'dead letters')} would be dropped for good.")
+            require_consent("Drop them?", yes=yes)
+        dropped = [dead_letters.drop(backend, caller, one.id).id for one in letters]
     if as_json:
-        print_json({"dropped": [letter.entry.id for letter in letters]})
+        print_json({"dropped": dropped})
     else:
-        console.print(f"Dropped {counted(len(letters), 'dead letter', 'dead letters')}.")
+        console.print(f"Dropped {counted(len(dropped), 'dead letter', 'dead letters')}.")
 
 
-def _chosen(client: Client, letter_id: str | None, reason: str | None, *, every: bool) -> list[DeadLetter]:
+def _chosen(
+    backend: Backend, caller: Caller, letter_id: str | None, reason: str | None, *, every: bool
+) -> list[DeadLetterReply]:
     if (letter_id is None) != (every or reason is not None):
         raise BadInput("Give the id of a dead letter, or --all, or --reason.")
+    letters = _letters(backend, caller, reason)
     if letter_id is None:
-        return _letters(client, reason)
-    with reaching(client.settings.redis):
-        return [client.dead_letters.get(find_letter(client, letter_id))]
+        return letters
+    found = find_letter(backend.client, letter_id)
+    if not (one := [letter for letter in letters if letter.id == found]):
+        raise BadInput(f"No dead letter has the id {letter_id!r}. `memshare dead list` shows them.")
+    return one
 
 
-def _letters(client: Client, reason: str | None) -> list[DeadLetter]:
+def _letters(backend: Backend, caller: Caller, reason: str | None) -> list[DeadLetterReply]:
     if reason is not None and reason not in get_args(Reason):
         raise BadInput(f"No dead letter dies of {reason!r}. The reasons are: {', '.join(get_args(Reason))}.")
-    with reaching(client.settings.redis):
-        return [one for one in client.dead_letters.all() if reason in (None, one.reason)]
+    return [one for one in dead_letters.dead_letters(backend, caller) if reason in (None, one.reason)]

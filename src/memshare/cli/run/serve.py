@@ -9,8 +9,8 @@ import typer
 
 from memshare.cli.options import Json
 from memshare.client.rest.task import PORT
-from memshare.doors.backend import Backend
 from memshare.doors.server import listen, run
+from memshare.operations.backend import Backend
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import wait_for_redis
 from memshare_broker.observe.logs import set_up

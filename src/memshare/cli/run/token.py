@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
-from memshare.doors.caller import RIGHTS
-from memshare.doors.tokens import Tokens
-from memshare.terminal.console import console, errors, moment, print_json, print_text, table
-from memshare_broker.connection import connect, reaching
+from memshare.operations import access
+from memshare.operations.budgets import CapForm, set_one
+from memshare.operations.caller import RIGHTS
+from memshare.terminal.console import console, errors, moment, print_text, table
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import Settings, load_settings
-from memshare_llm.limits.budget import Budget, Cap, Holder, load_prices
-from memshare_llm.limits.usage import UsageLog
+from memshare_broker.settings import Settings
+from memshare_broker.wire.forms import checked
+from memshare_llm.limits.budget import load_prices
 
 app = typer.Typer(
     help="Tokens: who may use `memshare serve`, and for what.", no_args_is_help=True, add_completion=False
@@ -42,17 +43,16 @@ def create(
 
     Example: memshare token create ada --may recall,offer --pools logic,plan
     """
-    settings = load_settings()
-    if daily_usd is not None:
-        _require_prices(settings)
     chosen = None if pools.strip() == ALL else _words(pools)
-    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
-        tokens = Tokens(client)
-        is_first = not tokens.any()
-        text = tokens.create(name, _words(may), chosen, group)
+    form = checked(access.TokenForm, "The token", name=name, may=_words(may), pools=chosen, group=group)
+    with operating() as (backend, caller):
         if daily_usd is not None:
-            Budget(client, UsageLog(client)).set(Holder("submitter", name), Cap(money=daily_usd))
-    print_json({"name": name, "token": text}) if as_json else print_text(text)
+            _require_prices(backend.settings)
+        is_first = not access.tokens(backend, caller)
+        made = access.create(backend, caller, form)
+        if daily_usd is not None:
+            set_one(backend, caller, CapForm(kind="submitter", name=name, money=daily_usd))
+    print_reply(made) if as_json else print_text(made.token)
     if is_first:
         errors.print(
             "This is the first token: from now on every request to `memshare serve` needs one, on this machine, too."
@@ -66,11 +66,10 @@ def list_tokens(as_json: Json = False) -> None:
 
     Example: memshare token list
     """
-    settings = load_settings()
-    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
-        tokens = Tokens(client).all()
+    with operating() as (backend, caller):
+        tokens = access.tokens(backend, caller)
     if as_json:
-        print_json([token.model_dump(mode="json", exclude={"digest"}) for token in tokens])
+        print_reply(tokens)
         return
     if not tokens:
         console.print("No tokens: `memshare serve` serves its user on this machine alone.")
@@ -94,16 +93,13 @@ def revoke(name: Name, as_json: Json = False) -> None:
 
     Example: memshare token revoke ada
     """
-    settings = load_settings()
-    with reaching(settings.redis), connect(settings.redis, tries=1) as client:
-        tokens = Tokens(client)
-        tokens.revoke(name)
-        is_last = not tokens.any()
+    with operating() as (backend, caller):
+        revoked = access.revoke(backend, caller, name)
     if as_json:
-        print_json({"revoked": name})
+        print_reply(revoked)
         return
     console.print(f"Revoked {name}.")
-    if is_last:
+    if not revoked.left:
         console.print("There is no token any more: `memshare serve` serves its user on this machine without one.")
 
 

@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
 from memshare.doors.entrance import MCP
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

@@ -21,12 +21,12 @@ from starlette.concurrency import run_in_threadpool
 
 from memshare.client.errors import NotFound, NoToken
 from memshare.client.replies import AgentReply, PoolReply, RubricReply
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller, local_caller
-from memshare.doors.calls import listings
 from memshare.doors.entrance import REFUSED
-from memshare.doors.serving import Tool
-from memshare.doors.table import tools
+from memshare.operations import listings
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, local_caller
+from memshare.operations.serving import Tool
+from memshare.operations.table import tools
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.forms import readable
 

@@ -6,9 +6,9 @@ import threading
 import time
 from typing import NamedTuple
 
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.needs import needs
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.needs import needs
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
 

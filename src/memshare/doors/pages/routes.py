@@ -22,10 +22,7 @@ from starlette.routing import Route
 
 from memshare.client.errors import NoToken
 from memshare.doors import pages
-from memshare.doors.apart import ASKING, at_the_entrance
-from memshare.doors.backend import Backend
 from memshare.doors.body import Bodies, Gone
-from memshare.doors.caller import LOCAL_NAME, Caller
 from memshare.doors.pages import screens
 from memshare.doors.pages.needs import Count, Needs
 from memshare.doors.pages.render import rendered
@@ -41,6 +38,9 @@ from memshare.doors.pages.session import (
 from memshare.doors.pages.stream import Pulse, changes, state_of
 from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit, filled_in
 from memshare.doors.problems import headers_of, status_of
+from memshare.operations.apart import ASKING, at_the_entrance
+from memshare.operations.backend import Backend
+from memshare.operations.caller import LOCAL_NAME, Caller
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.wire.forms import readable

@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from memshare.client.errors import Forbidden, NoToken
 from memshare.doors.authentication import authenticate, token_of
-from memshare.doors.backend import Backend
-from memshare.doors.caller import LOCAL_NAME, Caller
+from memshare.operations.backend import Backend
+from memshare.operations.caller import LOCAL_NAME, Caller
 from memshare_broker.connection import DOWN
 
 COOKIE = "memshare_session"

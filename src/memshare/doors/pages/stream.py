@@ -13,10 +13,10 @@ from starlette.concurrency import run_in_threadpool
 
 from memshare.client.errors import NotFound
 from memshare.client.rest.calls.journeys import JourneyReply
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.journeys import own_journey
 from memshare.doors.pages.needs import Count
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.journeys import own_journey
 from memshare_broker.connection import DOWN
 from memshare_broker.delivery.keys import RECENT
 from memshare_broker.errors import MemshareError

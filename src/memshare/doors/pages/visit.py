@@ -11,9 +11,9 @@ from uuid import UUID
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
-from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY, with_body
-from memshare.doors.caller import Caller
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
 from memshare_broker.errors import BadInput
 
 MOST_FIELDS = 2_000  # of a form

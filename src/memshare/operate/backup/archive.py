@@ -18,8 +18,8 @@ from typing import IO
 from pydantic import JsonValue, ValidationError
 
 from memshare.client.last_backup import LAST_BACKUP
-from memshare.doors.tokens import TOKENS
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
+from memshare.operations.tokens import TOKENS
 from memshare_broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX

@@ -24,10 +24,10 @@ import redis
 from pydantic import ValidationError
 
 from memshare.client.last_backup import LAST_BACKUP
-from memshare.doors.tokens import TOKENS
 from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, beside, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
+from memshare.operations.tokens import TOKENS
 from memshare_broker.app import lists_of
 from memshare_broker.child_processes.python import python
 from memshare_broker.delivery.entry import Entry

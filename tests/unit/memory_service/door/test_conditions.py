@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from memshare.client.rest.conditions import ConditionArguments, FilterArguments
-from memshare.doors.forms import Filters
+from memshare.operations.forms import Filters
 from memshare_broker.wire.forms import readable
 from memshare_memory.door.messages import Conditions
 

@@ -10,9 +10,9 @@ import pytest
 import redis
 
 from memshare.client.last_backup import LastBackup, last_backup, note_backup
-from memshare.doors.tokens import Tokens
 from memshare.operate.backup.make import nobody_writes, read_keys
 from memshare.operate.backup.restore import is_used, remove_keys, write_keys
+from memshare.operations.tokens import Tokens
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry

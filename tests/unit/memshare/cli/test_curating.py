@@ -134,7 +134,7 @@ def test_what_was_forgotten_is_listed_and_brought_back(terminal: Terminal, memor
     before = memory.get(UUID(one))
     terminal.run("memories", "forget", one, "--yes")
 
-    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")] == [one]
+    assert [item["memory"]["id"] for item in terminal.json("memories", "trash")["memories"]] == [one]
     assert one[:8] in terminal.run("memories", "trash").stdout
     assert terminal.json("memories", "restore", one[:8]) == {"restored": [one], "there": []}
     assert memory.get(before.id) == before
@@ -155,7 +155,7 @@ def test_a_purge_leaves_exported_files_as_they_are_and_says_so(
 
     assert "exported files and other copies that people made are not touched" in " ".join(purged.stderr.split())
     assert file.read_text() == before
-    assert terminal.json("memories", "trash") == []
+    assert terminal.json("memories", "trash")["total"] == 0
     assert terminal.run("memories", "restore", one, code=2).stderr
 
 
@@ -332,9 +332,12 @@ def test_dead_letters_of_a_reason_are_dropped_together_after_a_yes(terminal: Ter
     assert "2 dead letters would be dropped" in refused
     assert len(terminal.json("dead", "list")) == 3
     assert sorted(terminal.json(*words, "--yes")["dropped"]) == ["t1", "t2"]
-    assert [one["entry"]["id"] for one in terminal.json("dead", "list")] == ["t3"]
+    assert [one["id"] for one in terminal.json("dead", "list")] == ["t3"]
     assert "Give the id of a dead letter, or --all" in terminal.run("dead", "drop", code=2).stderr
+    (terminal.data / "logs").mkdir()
     assert terminal.json("dead", "drop", "--all", "--yes") == {"dropped": ["t3"]}
+    assert "drop. caller=" in (noted := (terminal.data / "logs" / "commands.log").read_text())
+    assert "message=t3" in noted
 
 
 @pytest.mark.parametrize("wrong", ["1c6f", "no id at all", "1c6fa3b2zz"])

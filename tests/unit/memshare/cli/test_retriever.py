@@ -145,7 +145,7 @@ def test_rollback_goes_to_the_version_before_or_to_the_one_that_is_named(redis_c
     newest = json.loads(run("status", "--json").stdout)["pools"]["poem"]["version"]
 
     back = json.loads(run("rollback", "--pool", "poem", "--json").stdout)
-    assert back == {"pool": "poem", "before": newest, "version": newest - 1, "set_aside": 2, "brought_back": 0}
+    assert back == {"before": newest, "version": newest - 1, "set_aside": 2, "brought_back": 0}
 
     said = " ".join(run("rollback", "--pool", "poem", "--to", "0").stdout.split())
     assert said.startswith(

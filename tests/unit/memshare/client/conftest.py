@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from memshare import Memory
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.served import served
 from tests.unit.memshare.doors.conftest import backend, recall, shelf
 

@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare import BadInput, Forbidden, Memory, NotFound
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_llm.limits.budget import Cap, Holder
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient

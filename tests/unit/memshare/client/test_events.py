@@ -10,7 +10,7 @@ import pytest
 
 from memshare import AsyncMemory, Memory, NotFound, NoToken, Unreachable
 from memshare.client.rest.methods import EventStream
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.raw_server import raw_server
 
 

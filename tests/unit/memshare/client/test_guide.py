@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.deployment import ROOT
 
 PAGE = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ import redis
 
 import memshare
 from memshare import AsyncMemory, BadInput, Forbidden, Memory, NotFound, NoToken, Stale, TooLarge, TryAgain
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for, unreadable
 from memshare_broker.delivery.keys import MESSAGES
 from tests.unit.memshare.doors.conftest import bury

@@ -11,8 +11,8 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 
 DESCRIPTION = rest_app(Backend(Settings())).openapi()

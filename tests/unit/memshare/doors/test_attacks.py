@@ -13,7 +13,7 @@ import redis
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Evidence

@@ -9,7 +9,7 @@ import sys
 import urllib.parse
 from contextlib import ExitStack
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.raw_http import answer_of, asking
 
 FILES = 128

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
 from memshare.doors.body import LARGEST_BODY, MOST_UNFINISHED
+from memshare.operations.backend import Backend
 from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD
 from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import served

@@ -3,7 +3,7 @@ from __future__ import annotations
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.keys import trace_key
 from memshare_broker.delivery.ledger import Ledger

@@ -10,10 +10,10 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.client.rest.calls.concepts import ConceptsReply, SimilarReply
-from memshare.doors.backend import Backend
-from memshare.doors.caller import local_caller
-from memshare.doors.calls.needs import needs
 from memshare.doors.pages.needs import Needs
+from memshare.operations.backend import Backend
+from memshare.operations.caller import local_caller
+from memshare.operations.needs import needs
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit, Forget, NewMemory

@@ -16,12 +16,12 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from memshare.doors.backend import Backend
-from memshare.doors.caller import local_caller
-from memshare.doors.calls.journeys import cancel
-from memshare.doors.calls.offering import offer
-from memshare.doors.forms import OfferForm
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
+from memshare.operations.caller import local_caller
+from memshare.operations.forms import OfferForm
+from memshare.operations.journeys import cancel
+from memshare.operations.offering import offer
 from tests.unit.memshare.doors.conftest import bury
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
 

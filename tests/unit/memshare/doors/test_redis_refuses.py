@@ -10,8 +10,8 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.doors import health
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.unit.memshare.doors.conftest import Tokened
 

@@ -16,10 +16,10 @@ from mcp.client.streamable_http import streamable_http_client
 from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
 from memshare.doors import shares
-from memshare.doors.backend import Backend, RequestLimit
-from memshare.doors.calls import offering
 from memshare.doors.server import rest_app
-from memshare.doors.shares import OPEN, Shares
+from memshare.operations import offering
+from memshare.operations.backend import Backend, RequestLimit
+from memshare.operations.shares import OPEN, Shares
 from memshare_broker.app import list_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from memshare import Memory, NoToken
-from memshare.doors.backend import Backend
 from memshare.doors.server import server_of
 from memshare.doors.this_machine import is_same_user
+from memshare.operations.backend import Backend
 from tests.support.served import running
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux says whose a connection is")

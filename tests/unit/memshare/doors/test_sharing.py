@@ -9,7 +9,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_memory.curate.requests import Forget, NewMemory
 from memshare_memory.door.client import MemoryClient

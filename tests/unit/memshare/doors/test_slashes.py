@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.routing import Route
 
-from memshare.doors.backend import Backend
 from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.support.raw_http import address_of, answer_of, asking
 from tests.support.served import served

@@ -7,7 +7,7 @@ from uuid import uuid4
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.encoders.encoder import ENCODER

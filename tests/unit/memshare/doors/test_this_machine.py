@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.raw_http import Address, Answer, address_of, answer_of, asking
 from tests.support.served import served
 

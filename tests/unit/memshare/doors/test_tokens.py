@@ -14,10 +14,10 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.client.journey import begun_with
-from memshare.doors.backend import Backend
-from memshare.doors.caller import RESERVED
 from memshare.doors.server import rest_app
-from memshare.doors.tokens import TOKENS
+from memshare.operations.backend import Backend
+from memshare.operations.caller import RESERVED
+from memshare.operations.tokens import TOKENS
 from memshare_agents.reasoning.sources.library import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked

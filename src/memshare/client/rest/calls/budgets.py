@@ -4,11 +4,47 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from memshare.client.rest.methods import Asked, Calls, call
-from memshare.client.spending import Spending
 from memshare_broker.wire.messages import Message
+
+
+class Spent(BaseModel):
+    """What one agent, submitter or model has used; for a model also whether it has a price."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    money: float = 0.0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    priced: bool | None = None
+
+
+class Capped(BaseModel):
+    """A cap, what is used and left of it, and how many tasks wait for it; None where there is no limit."""
+
+    kind: Literal["agent", "submitter"]
+    name: str
+    tokens: int | None
+    money: float | None
+    tokens_used: int
+    money_used: float
+    tokens_left: int | None
+    money_left: float | None
+    waiting: int
+
+
+class Spending(BaseModel):
+    """A UTC day's spending."""
+
+    day: str
+    currency: str | None
+    caps: list[Capped]
+    agents: dict[str, Spent]
+    submitters: dict[str, Spent]
+    models: dict[str, Spent]
 
 
 class CapReply(Message):

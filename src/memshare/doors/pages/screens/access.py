@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 
-from memshare.doors.caller import RIGHTS, audit
-from memshare.doors.calls.access import TokenForm, create, last_backup, revoke, tokens
-from memshare.doors.calls.listings import pools
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.access import TokenForm, create, last_backup, revoke, tokens
+from memshare.operations.caller import RIGHTS, audit
+from memshare.operations.listings import pools
 from memshare_broker.wire.forms import checked
 
 HERE = "/access"

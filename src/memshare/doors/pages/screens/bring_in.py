@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from memshare.doors.calls.importing import import_memories
-from memshare.doors.calls.listings import pools
-from memshare.doors.calls.memories import add
-from memshare.doors.forms import ImportForm, MemoryForm
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.forms import ImportForm, MemoryForm
+from memshare.operations.importing import import_memories
+from memshare.operations.listings import pools
+from memshare.operations.memories import add
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 

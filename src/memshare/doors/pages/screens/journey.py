@@ -10,14 +10,14 @@ from memshare.client.errors import Forbidden, NotFound
 from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.sent_prompt import sent_at
-from memshare.doors.backend import Backend
-from memshare.doors.calls.feedback import give_feedback
-from memshare.doors.calls.journeys import own_journey, prompt
-from memshare.doors.calls.memories import get
-from memshare.doors.forms import FeedbackForm
 from memshare.doors.pages.screens.memories_shown import MemoryShown, is_wrong, memories_shown, misled
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.backend import Backend
+from memshare.operations.feedback import give_feedback
+from memshare.operations.forms import FeedbackForm
+from memshare.operations.journeys import own_journey, prompt
+from memshare.operations.memories import get
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.forms import checked

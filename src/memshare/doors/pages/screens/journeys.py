@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from memshare.client.rest.calls.journeys import BriefJourney, State
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.dead_letters import retry
-from memshare.doors.calls.journey_lists import AgainForm, again, journeys
-from memshare.doors.calls.journeys import cancel, own_journey
-from memshare.doors.calls.listings import agents
-from memshare.doors.calls.submitting import submit
-from memshare.doors.forms import TaskForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.dead_letters import retry
+from memshare.operations.forms import TaskForm
+from memshare.operations.journey_lists import AgainForm, again, journeys
+from memshare.operations.journeys import cancel, own_journey
+from memshare.operations.listings import agents
+from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.forms import checked

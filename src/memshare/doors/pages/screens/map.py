@@ -6,10 +6,10 @@ from contextlib import closing
 from datetime import UTC, datetime
 from urllib.parse import quote, urlencode
 
-from memshare.doors.apart import computed
-from memshare.doors.calls.concepts import ConceptDecision, QuestionForm, answer, concepts, decide, require_concepts
-from memshare.doors.calls.listings import pools
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
+from memshare.operations.apart import computed
+from memshare.operations.concepts import ConceptDecision, QuestionForm, answer, concepts, decide, require_concepts
+from memshare.operations.listings import pools
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings

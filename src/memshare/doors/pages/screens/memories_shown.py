@@ -10,11 +10,11 @@ from memshare.client.errors import Forbidden, NotFound
 from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.client.sent_prompt import as_it_was, sent_at
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.memories import get
-from memshare.doors.calls.shown_to import share_of
-from memshare.doors.calls.trash import find_forgotten
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.memories import get
+from memshare.operations.shown_to import share_of
+from memshare.operations.trash import find_forgotten
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.crediting import LEAST_FOLLOWED

@@ -12,13 +12,13 @@ from uuid import UUID
 from memshare.client.errors import NotFound, Stale
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.client.rest.calls.submitters import SubmitterReply
-from memshare.doors.calls.memories import edit, forget, get, preview
-from memshare.doors.calls.search import page
-from memshare.doors.calls.shown_to import shown_to
-from memshare.doors.calls.submitters import submitter_of
-from memshare.doors.calls.trash import restore
-from memshare.doors.forms import EditForm, PageForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.forms import EditForm, PageForm
+from memshare.operations.memories import edit, forget, get, preview
+from memshare.operations.search import page
+from memshare.operations.shown_to import shown_to
+from memshare.operations.submitters import submitter_of
+from memshare.operations.trash import restore
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory, Revision, Status

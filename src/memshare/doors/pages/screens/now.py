@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from memshare.doors.calls.budgets import CapForm, budgets, set_one
-from memshare.doors.calls.dead_letters import dead_letters
-from memshare.doors.calls.listings import pools
-from memshare.doors.calls.status import status
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.budgets import CapForm, budgets, set_one
+from memshare.operations.dead_letters import dead_letters
+from memshare.operations.listings import pools
+from memshare.operations.status import status
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 from pydantic import JsonValue
 
 from memshare.client.rest.calls.memories import CountsReply
-from memshare.doors.backend import Backend
-from memshare.doors.caller import Caller
-from memshare.doors.calls.listings import pools
-from memshare.doors.calls.search import COUNTED_BY, count, page, search
-from memshare.doors.calls.trash import trash
-from memshare.doors.forms import CountForm, PageForm, SearchForm
 from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.forms import CountForm, PageForm, SearchForm
+from memshare.operations.listings import pools
+from memshare.operations.search import COUNTED_BY, count, page, search
+from memshare.operations.trash import trash
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlencode
 
-from memshare.doors.calls.listings import pools
-from memshare.doors.calls.reviews import ReviewForm, grade, reviews
 from memshare.doors.pages.render import lasting
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.listings import pools
+from memshare.operations.reviews import ReviewForm, grade, reviews
 from memshare_broker.wire.forms import checked
 
 HERE = "/review"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
-from memshare.doors.calls.dead_letters import dead_letters
-from memshare.doors.calls.listings import (
+from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.dead_letters import dead_letters
+from memshare.operations.listings import (
     ApprovalForm,
     agent,
     agents,
@@ -15,8 +16,7 @@ from memshare.doors.calls.listings import (
     rubrics,
     withdraw_rubric,
 )
-from memshare.doors.calls.rubrics import TrialForm, drafting, tried, try_it, with_answers
-from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.rubrics import TrialForm, drafting, tried, try_it, with_answers
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_scorer.rubric import find_rubric

@@ -7,11 +7,11 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound
-from memshare.doors.calls.memories import edit, forget, get, preview
-from memshare.doors.forms import EditForm
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.forms import EditForm
+from memshare.operations.memories import edit, forget, get, preview
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Status
 

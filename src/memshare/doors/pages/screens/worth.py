@@ -11,14 +11,14 @@ from urllib.parse import quote
 from memshare.client.replies import RecalledMemory
 from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.client.rest.calls.memories import FoundMemory
-from memshare.doors.calls.journey_lists import MOST, journeys
-from memshare.doors.calls.listings import pools, stats
-from memshare.doors.calls.recall import recall
-from memshare.doors.calls.retrievers import RollbackForm, retrievers, rollback
-from memshare.doors.calls.search import search
-from memshare.doors.forms import RecallForm, SearchForm
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
+from memshare.operations.forms import RecallForm, SearchForm
+from memshare.operations.journey_lists import MOST, journeys
+from memshare.operations.listings import pools, stats
+from memshare.operations.recall import recall
+from memshare.operations.retrievers import RollbackForm, retrievers, rollback
+from memshare.operations.search import search
 from memshare_broker.errors import BadInput
 
 HERE = "/worth"

@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.served import served
 
 Connect = Callable[[str | None], AbstractAsyncContextManager[Client]]

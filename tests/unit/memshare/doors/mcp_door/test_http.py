@@ -11,7 +11,7 @@ import httpx2
 import pytest
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from tests.support.served import served
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}

@@ -15,10 +15,10 @@ from mcp.server.caching import CACHEABLE_METHODS
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from memshare.client.errors import NoToken
-from memshare.doors.backend import Backend
-from memshare.doors.caller import RIGHTS, Caller, Right, local_caller
 from memshare.doors.mcp_door.server import mcp_server
-from memshare.doors.table import tools
+from memshare.operations.backend import Backend
+from memshare.operations.caller import RIGHTS, Caller, Right, local_caller
+from memshare.operations.table import tools
 from tests.support.deployment import ROOT
 from tests.support.served import served
 from tests.unit.memshare.doors.mcp_door.conftest import Connect

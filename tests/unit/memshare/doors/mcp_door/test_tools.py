@@ -11,7 +11,7 @@ import pytest
 import redis
 from mcp import Client, MCPError
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from tests.unit.memshare.doors.mcp_door.conftest import Connect
 

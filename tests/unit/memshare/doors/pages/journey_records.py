@@ -6,7 +6,7 @@ import html
 import re
 from uuid import UUID
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import AgentTask, Answer, Message, Shown, Usage

@@ -7,7 +7,7 @@ from pathlib import Path
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.presence import AgentCard, Presence, announce
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import AGENT, text_of

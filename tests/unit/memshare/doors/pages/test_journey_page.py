@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.wire.lessons import Compared, Lesson
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit

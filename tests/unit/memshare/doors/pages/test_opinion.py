@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import Settlement
 from tests.unit.memshare.doors.conftest import Tokened

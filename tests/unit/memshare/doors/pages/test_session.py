@@ -8,9 +8,9 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import WRONG_TOKENS, Backend
 from memshare.doors.pages.session import COOKIE, NOTE, SESSION
 from memshare.doors.server import rest_app
+from memshare.operations.backend import WRONG_TOKENS, Backend
 
 ELSEWHERE = "http://memshare.example"
 FORM = {"Origin": ELSEWHERE, "Content-Type": "application/x-www-form-urlencoded"}

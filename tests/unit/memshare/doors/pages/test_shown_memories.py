@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
+from memshare.operations.backend import Backend
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened

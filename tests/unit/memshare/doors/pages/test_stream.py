@@ -7,10 +7,10 @@ import anyio
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.backend import Backend
 from memshare.doors.pages import stream
 from memshare.doors.pages.needs import Count
 from memshare.doors.pages.stream import Pulse, changes
+from memshare.operations.backend import Backend
 from memshare_broker.errors import Unreachable
 
 EVENT = re.compile(r"event: (\w+)\ndata: (.*)\n\n")

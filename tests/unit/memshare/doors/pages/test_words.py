@@ -10,8 +10,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memshare.client.rest.calls.journeys import State
-from memshare.doors.backend import Backend
 from memshare.doors.pages.render import MEANINGS, OUTCOMES, STATES
+from memshare.operations.backend import Backend
 from memshare_broker.wire.grades import SettlementOutcome
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 

@@ -1,1 +1,0 @@
-"""The functions that answer the calls: every module here is found by itself."""

@@ -1,0 +1,122 @@
+"""Journeys: what became of a task or of a pair, read at once or followed to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Annotated
+
+from anyio import to_thread
+from pydantic import Field
+
+from memshare.client.errors import NotFound
+from memshare.client.journey import Journey
+from memshare.client.rest.calls.journeys import Cancelled, JourneyReply, Journeys, PromptReply
+from memshare.client.sent_prompt import sent_prompt
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, audit
+from memshare.operations.serving import serves
+from memshare_broker.errors import BadInput
+
+LONGEST_WAIT = 60.0  # seconds that a request may wait
+LONGEST_STREAM = 300.0  # seconds; who follows asks again then, with a token that is good still
+FIRST_LOOK, LAST_LOOK = 0.05, 0.5  # seconds between two looks, which grow
+
+JourneyId = Annotated[str, Field(min_length=1, max_length=200, description="what a task or a pair was answered with")]
+Wait = Annotated[
+    float, Field(ge=0, le=LONGEST_WAIT, description="seconds to wait for its end; it is answered as it is then")
+]
+
+
+def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
+    """What became of it so far; raises `NotFound` as `seen_journey`."""
+    return _reply(backend, seen_journey(backend, caller, journey_id))
+
+
+def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
+    """A journey that the caller may see: its own, and who watches or curates sees all of its pools.
+
+    Raises `NotFound` for any other id.
+    """
+    try:
+        journey = backend.client.journey(journey_id)
+    except BadInput as error:
+        raise _unknown(journey_id) from error
+    if not is_seen(backend, caller, journey):
+        raise _unknown(journey_id)
+    return journey
+
+
+def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
+    """Whether a journey is the caller's own, or of a pool that the caller watches or curates."""
+    pool = journey.pool or backend.pool_of(journey.agent)
+    return caller.sees(pool) and (journey.submitter == caller.name or caller.may("watch") or caller.may("curate"))
+
+
+async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
+    """What became of it so far, and again at each change, until it has ended or so many seconds are over."""
+    deadline, pause = time.monotonic() + seconds, FIRST_LOOK
+    last = None
+    while True:
+        journey = await to_thread.run_sync(own_journey, backend, caller, journey_id)
+        if journey != last:
+            last, pause = journey, FIRST_LOOK
+            yield journey
+        left = deadline - time.monotonic()
+        if journey.ended or left <= 0:
+            return
+        await asyncio.sleep(min(pause, left))
+        pause = min(pause * 1.5, LAST_LOOK)
+
+
+@serves(Journeys.get)
+async def get(backend: Backend, caller: Caller, journey_id: JourneyId, wait: Wait = 0) -> JourneyReply:
+    """The journey once it has ended, or as it is after so many seconds."""
+    return [one async for one in follow(backend, caller, journey_id, wait)][-1]
+
+
+@serves(Journeys.events)
+async def events(backend: Backend, caller: Caller, journey_id: JourneyId) -> AsyncIterator[JourneyReply]:
+    """The journey at each of its changes; raises for who may not see it before the first one."""
+    async for journey in follow(backend, caller, journey_id, LONGEST_STREAM):
+        yield journey
+
+
+@serves(Journeys.prompt)
+def prompt(backend: Backend, caller: Caller, journey_id: JourneyId) -> PromptReply:
+    """The turns of the prompt; raises `BadInput` where no model was sent one prompt."""
+    caller.require("recall")
+    found = sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
+    return PromptReply(turns=found.turns, changed=found.changed)
+
+
+@serves(Journeys.cancel)
+def cancel(backend: Backend, caller: Caller, journey_id: JourneyId) -> Cancelled:
+    """Cancel an unfinished journey; says what became of that."""
+    caller.require("submit")
+    own_journey(backend, caller, journey_id)
+    outcome = backend.client.cancel(journey_id)
+    audit(caller, "cancel", journey=journey_id, outcome=outcome)
+    return Cancelled(id=journey_id, outcome=outcome)
+
+
+def _unknown(journey_id: str) -> NotFound:
+    return NotFound(f"No journey of yours has the id {journey_id!r}. They are kept for some days only.")
+
+
+def _reply(backend: Backend, journey: Journey) -> JourneyReply:
+    letter = journey.dead.entry.id if journey.dead else None
+    with backend.reaching():
+        is_kept = letter is not None and letter in backend.client.dead_letters
+    same = JourneyReply.model_fields.keys() & Journey.model_fields.keys() - {"pool", "waits", "cancelled"}
+    return JourneyReply(
+        **{name: getattr(journey, name) for name in same},
+        id=journey.task_id,
+        ended=journey.ended,
+        pool=journey.pool or backend.pool_of(journey.agent),
+        waits=journey.waits.why if journey.waits else None,
+        cancelled=journey.cancelled.why if journey.cancelled else None,
+        error=journey.dead.error if journey.dead else None,
+        dead_letter=letter if is_kept else None,
+    )

@@ -1,0 +1,178 @@
+"""What there is: pools, agents, rubrics, which can be approved, and how much is open."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from memshare.client.errors import NotFound
+from memshare.client.replies import (
+    AgentFileReply,
+    AgentReply,
+    CriterionReply,
+    PoolReply,
+    RubricReply,
+    StatsReply,
+    WholeAgentReply,
+)
+from memshare.client.rest.calls.sharing import Sharing
+from memshare.operations.backend import Backend
+from memshare.operations.caller import LOCAL_NAME, Caller, audit
+from memshare.operations.serving import serves
+from memshare_agents.roster import load_roster
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import Message
+from memshare_memory.recall.how_many import tried_in
+from memshare_memory.recall.lift import lifts
+from memshare_scorer.grading import cannot_grade
+from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
+
+RubricName = Annotated[str, Field(min_length=1, max_length=200)]
+AgentName = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@serves(Sharing.pools)
+def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
+    """The caller's pools, by name."""
+    counts = backend.client.memories.stats().by_pool
+    cards = backend.cards().values()
+    names = sorted(name for name in counts.keys() | {card.pool for card in cards} if caller.sees(name))
+    return [
+        PoolReply(
+            name=name,
+            memories=counts.get(name, 0),
+            agents=tuple(sorted(card.name for card in cards if card.pool == name)),
+        )
+        for name in names
+    ]
+
+
+@serves(Sharing.agents)
+def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
+    """The agents whose pools the caller sees, by name."""
+    serving = Counter(queue for worker in backend.client.workers() for queue in worker.queues)
+    return [
+        AgentReply(**card.model_dump(include=set(AgentReply.model_fields)), workers=serving[name])
+        for name, card in sorted(backend.cards().items())
+        if caller.sees(card.pool)
+    ]
+
+
+@serves(Sharing.agent)
+def agent(backend: Backend, caller: Caller, name: AgentName) -> WholeAgentReply:
+    """One of them, with its file; raises `NotFound`, and `BadInput` for a file that cannot be used."""
+    backend.agent(caller, name)
+    [card] = [one for one in agents(backend, caller) if one.name == name]
+    return WholeAgentReply(**card.model_dump(), file=_file(backend, name))
+
+
+def _file(backend: Backend, name: str) -> AgentFileReply | None:
+    found = load_roster(backend.settings.agents_dir).get(name)
+    if found is None:
+        return None
+    fields = found.model_dump(include=set(AgentFileReply.model_fields))
+    limits = {name: bound for name, bound in found.limits if bound is not None} if found.engine else {}
+    return AgentFileReply(**fields | {"limits": limits})
+
+
+@serves(Sharing.rubrics)
+def rubrics(backend: Backend, caller: Caller) -> list[RubricReply]:
+    """The rubrics by which the answers of these agents are graded, by name; for who sees all pools, every rubric."""
+    seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
+    found = all_rubrics(backend.settings.agents_dir)
+    with backend.reaching():
+        doubts = cannot_grade(backend.redis)
+    return [_rubric(one, doubts) for name, one in sorted(found.items()) if caller.pools is None or name in seen]
+
+
+@serves(Sharing.rubric)
+def rubric(backend: Backend, caller: Caller, name: RubricName) -> RubricReply:
+    """One of them; raises `NotFound`."""
+    for one in rubrics(backend, caller):
+        if one.name == name:
+            return one
+    raise NotFound(f"No rubric is called {name!r}.")
+
+
+class ApprovalForm(Message):
+    """Which version of a rubric somebody has read, and who, where there is no token."""
+
+    version: str = Field(min_length=1, max_length=200)
+    by: Label | None = None
+
+
+@serves(Sharing.approve_rubric)
+def approve_rubric(backend: Backend, caller: Caller, name: RubricName, form: ApprovalForm) -> RubricReply:
+    """Write into the file of a rubric who approves it; raises `BadInput` for a bundled one, or for another version."""
+    from memshare_scorer.rubric_file import approve  # reads what models drafted
+
+    file = _own_rubric(backend, caller, name)
+    by = form.by if caller.name == LOCAL_NAME else caller.name
+    if by is None:
+        raise BadInput("Say who approves the rubric with 'by': there is no token whose name it could be.")
+    approved = approve(file, by, form.version)
+    audit(caller, "approve", rubric=name, version=approved.version)
+    return _rubric(approved)
+
+
+@serves(Sharing.withdraw_rubric)
+def withdraw_rubric(backend: Backend, caller: Caller, name: RubricName) -> RubricReply:
+    """Take the approval out of the file of a rubric; raises `BadInput` for a bundled one."""
+    from memshare_scorer.rubric_file import withdraw
+
+    withdrawn = withdraw(_own_rubric(backend, caller, name))
+    audit(caller, "withdraw", rubric=name, version=withdrawn.version)
+    return _rubric(withdrawn)
+
+
+def _own_rubric(backend: Backend, caller: Caller, name: str) -> pathlib.Path:
+    """The file of a rubric in the folder of agents, for whoever may decide on it."""
+    caller.require("admin")
+    rubric(backend, caller, name)
+    if not is_bundled(backend, name):
+        return rubric_files(backend.settings.agents_dir)[name]
+    raise BadInput(
+        f"The rubric {name!r} is bundled, and approved as it is. To change that, put {name}.rubric.toml into the "
+        "folder MEMSHARE_AGENTS_DIR."
+    )
+
+
+def is_bundled(backend: Backend, name: str) -> bool:
+    """Whether a rubric came with the package."""
+    return rubric_files(backend.settings.agents_dir)[name].parent == BUNDLED
+
+
+@serves(Sharing.stats)
+def stats(backend: Backend, caller: Caller) -> StatsReply:
+    """How many memories the caller's pools have; who sees all pools is told what is open in every queue, too."""
+    counts = backend.client.memories.stats().by_pool
+    by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}
+    with backend.reaching():
+        lift = lifts(backend.redis, by_pool)
+        numbers = {name: tuple(found) for name, found in tried_in(backend.redis, by_pool).items()}
+        waiting = backend.client.ledger.open_messages()
+    own = {card.name for card in backend.cards().values() if caller.sees(card.pool)}
+    seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
+    return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, lift=lift, numbers=numbers, open=seen)
+
+
+def _rubric(rubric: Rubric, doubts: Sequence[tuple[str, str]] = ()) -> RubricReply:
+    criteria = tuple(
+        CriterionReply(
+            name=one.name,
+            points=one.points,
+            kinds=tuple(one.kinds) if one.kinds else None,
+            description=one.graded_by,
+        )
+        for one in rubric.criteria
+    )
+    return RubricReply(
+        name=rubric.name, domain=rubric.domain, version=rubric.version, approved=rubric.approved,
+        threshold=rubric.threshold, criteria=criteria,
+        doubts=tuple(why for name, why in doubts if name == rubric.name),
+    )  # fmt: skip

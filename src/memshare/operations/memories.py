@@ -1,0 +1,150 @@
+"""Memories: read, bring in, change and forget them."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
+from memshare.client.regrading import grade_again, grader_of
+from memshare.client.replies import Accepted
+from memshare.client.rest.calls.memories import Forgotten, Memories, MemoryReply
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, audit
+from memshare.operations.forms import EditForm, MemoryForm
+from memshare.operations.serving import DESTROYS, serves, tool
+from memshare_broker.errors import BadInput
+from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.forget.answers import ForgetPreview
+from memshare_memory.memory import Memory
+from memshare_memory.recall.lift import memory_lift
+
+
+@serves(Memories.get)
+def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
+    """One memory and what it has been worth; raises `NotFound`."""
+    caller.require("recall")
+    return _reply(backend, _judged(backend, caller, memory_id))
+
+
+@serves(Memories.add)
+def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
+    """Bring a memory in; the same again is the same memory, and keeps its history."""
+    caller.require("curate")
+    caller.require_pool(form.pool)
+    backend.checked_text(form.answer, "answer")
+    backend.checked_text(form.prompt or "", "prompt")
+    new_pool = form.new_pool or caller.pools is not None
+    fields = form.model_dump(exclude={"new_pool"})
+    [added] = backend.client.memories.add([NewMemory(**fields, new_pool=new_pool, submitter=caller.name)])
+    audit(caller, "add", memory_id=added, pool=form.pool)
+    return _reply(backend, _judged(backend, caller, added))
+
+
+@serves(Memories.edit)
+def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, version: str | None = None) -> MemoryReply:
+    """Change a memory; `version` is the one that the change is for (`version_of`).
+
+    Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
+    """
+    caller.require("curate")
+    before = _judged(backend, caller, memory_id).memory
+    if version is None:
+        raise NoMatch("Say which version you change: send the ETag with which you read the memory as If-Match.")
+    version = version.strip().strip('"')
+    for name in ("prompt", "answer"):
+        backend.checked_text(getattr(form, name) or "", name)
+    if version != version_of(before):
+        raise _stale(memory_id)
+    try:
+        backend.client.memories.edit(Edit(id=memory_id, by=caller.name, only_if=before, **form.model_dump()))
+    except BadInput as error:
+        if version_of(_judged(backend, caller, memory_id).memory) != version:
+            raise _stale(memory_id) from error
+        raise
+    audit(caller, "edit", memory_id=memory_id, pool=before.pool)
+    return _reply(backend, _judged(backend, caller, memory_id))
+
+
+@serves(Memories.grade)
+def grade(backend: Backend, caller: Caller, memory_id: UUID) -> Accepted:
+    """Have a memory graded again; its journey says what came of that."""
+    caller.require("curate")
+    memory = _judged(backend, caller, memory_id).memory
+    backend.check_caps(grader_of(backend.client, memory)[0], caller.name)
+    journey = grade_again(backend.client, memory, caller.name)
+    audit(caller, "grade", memory_id=memory_id, pool=memory.pool, journey=journey)
+    return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
+
+
+@serves(Memories.forget)
+def forget(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> Forgotten:
+    """Take a memory, or all that was derived from it, too, out of its pool; it stays in the trash for 30 days."""
+    caller.require("curate")
+    memory = _judged(backend, caller, memory_id).memory
+    if with_children:
+        _require_own(caller, memory_id, preview(backend, caller, memory_id, with_children=True))
+    ids = backend.client.memories.forget(Forget(ids=(memory_id,), with_children=with_children))
+    audit(caller, "forget", memory_id=memory_id, pool=memory.pool)
+    return Forgotten(ids=tuple(ids))
+
+
+@serves(Memories.preview)
+def preview(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> ForgetPreview:
+    """What `forget` would take; of pools that are not the caller's nothing is shown."""
+    caller.require("curate")
+    _judged(backend, caller, memory_id)
+    found = backend.client.memories.forget_preview(Forget(ids=(memory_id,), with_children=with_children))
+    return found.model_copy(update={"examples": tuple(one for one in found.examples if caller.sees(one.pool))})
+
+
+@tool(Memories.forget, "forget", "Forget a memory", "curate", DESTROYS)
+def forget_by_model(
+    backend: Backend,
+    caller: Caller,
+    memory_id: Annotated[UUID, Field(description="from `recall` or `search_memories`")],
+) -> Forgotten:
+    """Take a memory out of its pool, for everybody. Only when the user asks for it: it is wrong, private or out of
+    date. It stays in the trash for 30 days."""
+    return forget(backend, caller, memory_id)
+
+
+def version_of(memory: Memory) -> str:
+    """A short text that is another one as soon as anything of the memory is."""
+    return hashlib.sha256(memory.model_dump_json().encode()).hexdigest()[:32]
+
+
+def _require_own(caller: Caller, memory_id: UUID, found: ForgetPreview) -> None:
+    """Raise `Forbidden` where other people's pools would lose memories, too."""
+    if not all(map(caller.sees, found.by_pool)):
+        raise Forbidden(f"Some of what was derived from {str(memory_id)!r} is of pools that are not yours.")
+
+
+def _judged(backend: Backend, caller: Caller, memory_id: UUID) -> JudgedMemory:
+    found = backend.client.memories.judge([memory_id])
+    if not found or not caller.sees(found[0].memory.pool):
+        raise NotFound(f"No memory has the id {str(memory_id)!r}.")
+    return found[0]
+
+
+def _stale(memory_id: UUID) -> Stale:
+    return Stale(f"The memory {str(memory_id)!r} has changed since you read it. Read it again, then change it.")
+
+
+def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
+    with backend.reaching():
+        lift = memory_lift(backend.redis, judged.memory.pool, judged.memory.id)
+    return MemoryReply(
+        memory=judged.memory,
+        version=version_of(judged.memory),
+        credibility=judged.credibility.p,
+        credits=judged.credibility.credits,
+        lift=lift,
+        conflicts=judged.conflicts,
+        lost_to=judged.lost_to,
+        won_over=judged.won_over,
+    )

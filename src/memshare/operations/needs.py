@@ -1,0 +1,223 @@
+"""What needs a person, in one list."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.client.contradictions import contradictions
+from memshare.client.regrading import being_graded
+from memshare.client.rest.calls.dead_letters import DeadLetterReply
+from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
+from memshare.client.sent_prompt import as_it_was
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, Right
+from memshare.operations.concepts import undecided
+from memshare.operations.dead_letters import dead_letters
+from memshare.operations.duplicates import left_of
+from memshare.operations.listings import rubrics
+from memshare.operations.questions import questions
+from memshare.operations.serving import serves
+from memshare.operations.submitters import submitters_of
+from memshare_broker.errors import MemshareError, Unreachable
+from memshare_concepts.decisions import similar_id
+from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.curate.requests import TrashRequest
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Cause, Memory
+from memshare_memory.stores.store import Where
+
+READ = 200  # stale memories of a pool
+MOST_FORGOTTEN = 1_000  # sources that are looked for in the trash
+
+
+class _Source(NamedTuple):
+    """A memory that others were written from, whether it was forgotten, and what was found right in its place."""
+
+    memory: Memory
+    is_forgotten: bool
+    lost_to: tuple[UUID, ...] = ()
+
+    def then(self, cause: Cause, at: float) -> str:
+        """What it said at a time, as those were told who were under way when it changed, too."""
+        said, history = as_it_was(self.memory, at).answer, self.memory.history
+        is_late = cause.became == "changed" and history and said == self.memory.answer
+        return history[-1].answer if is_late else said
+
+
+def stale(backend: Backend, caller: Caller, pools: Sequence[str]) -> Iterator[Need]:
+    """Those of some pools that are not being graded, by the first of their causes that is still to be found."""
+    memories = backend.client.memories
+    for pool in pools:
+        found = memories.page(Where(pool=pool, status="stale"), READ).memories
+        busy = being_graded(backend.client, found)
+        judged = [
+            one
+            for one in memories.judge([each.id for each in found if each.id not in busy])
+            if one.memory.status == "stale"
+        ]
+        sources = _sources(backend, {cause.memory for one in found for cause in one.because})
+        by_source: defaultdict[UUID | None, list[JudgedMemory]] = defaultdict(list)
+        for one in sorted(judged, key=lambda each: each.memory.created):
+            by_source[next((each.memory for each in one.memory.because if each.memory in sources), None)].append(one)
+        for source, some in by_source.items():
+            if source is None:
+                since = some[-1].memory.created
+                yield Need(kind="stale memory", key=f"stale {pool} gone", since=since, pool=pool, memories=tuple(some))
+            else:
+                yield _of_source(caller, pool, sources[source], some)
+
+
+def _of_source(caller: Caller, pool: str, source: _Source, some: Sequence[JudgedMemory]) -> Need:
+    """The stale memories of one source: those that repeat its words first, then the oldest."""
+    told_of = source.memory
+    causes = (each for one in some for each in one.memory.because if each.memory == told_of.id)
+    cause = max(causes, key=lambda one: one.at)
+    is_told = caller.sees(told_of.pool) and (not source.is_forgotten or caller.may("curate"))
+    repeats = [one.memory.id for one in some if is_told and _repeats(one.memory, source, cause)]
+    return Need(
+        kind="stale memory",
+        key=f"stale {pool} {told_of.id}",
+        since=cause.at,
+        pool=pool,
+        memories=tuple(sorted(some, key=lambda one: one.memory.id not in repeats)),
+        source=StaleSource(
+            id=told_of.id,
+            became=cause.became,
+            then=source.then(cause, some[-1].memory.created) if is_told else None,
+            now=told_of.answer if is_told and not source.is_forgotten else None,
+            right=source.lost_to,
+        ),
+        repeats=tuple(repeats),
+    )
+
+
+def _repeats(memory: Memory, source: _Source, cause: Cause) -> bool:
+    [share] = shares_in_common(memory.answer, [source.then(cause, memory.created)])
+    return share >= LEAST_FOLLOWED
+
+
+def _sources(backend: Backend, ids: Collection[UUID]) -> dict[UUID, _Source]:
+    """What stale memories were written from, as far as the pool or the trash has it."""
+    memories = backend.client.memories
+    found = {
+        one.memory.id: _Source(one.memory, is_forgotten=False, lost_to=one.lost_to)
+        for one in memories.judge(sorted(ids))
+    }
+    missing = tuple(sorted(ids - found.keys()))[:MOST_FORGOTTEN]
+    if missing:
+        trashed = memories.trash(TrashRequest(ids=missing, limit=len(missing))).forgotten
+        found |= {one.memory.id: _Source(one.memory, is_forgotten=True) for one in trashed}
+    return found
+
+
+MOST = 500
+ENOUGH_WORDS = 10
+"""Words on a submitter's memories, of which eight prove one who is as good as the pool's mean."""
+MOST_NAMES = 20
+"""Of a pool, the most alike: where these are decided, the next ones come."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """One look at what needs somebody: where, and for whom."""
+
+    backend: Backend
+    caller: Caller
+
+    @cached_property
+    def pools(self) -> list[str]:
+        """The caller's pools, for which the memory service is asked once."""
+        return sorted(filter(self.caller.sees, self.backend.client.memories.stats().by_pool))
+
+
+@serves(NeedsCalls.list)
+def needs(backend: Backend, caller: Caller, limit: Annotated[int, Field(ge=1, le=MOST)] = 100) -> NeedsReply:
+    """What the caller may see of it, the oldest first, as far as it can be read now."""
+    found: list[Need] = []
+    missing: dict[str, None] = {}
+    look = Look(backend, caller)
+    for right, read in SOURCES:
+        if caller.may(right):
+            try:
+                found += read(look)
+            except Unreachable:
+                raise
+            except MemshareError as error:
+                missing[str(error)] = None
+    found.sort(key=lambda one: (one.since is None, one.since or 0.0, one.key))
+    return NeedsReply(total=len(found), needs=tuple(found[:limit]), missing=tuple(missing))
+
+
+def _conflicts(look: Look) -> Iterator[Need]:
+    for one in contradictions(look.backend.client.memories, look.pools):
+        # One that lost to another memory is not shown, whatever is said of these two.
+        if not one.confirmed and not any(each.lost_to for each in one.memories):
+            first, second = (each.memory for each in one.memories)
+            yield Need(
+                kind="conflict",
+                key=f"conflict {first.id} {second.id}",
+                since=max(first.created, second.created),
+                pool=first.pool,
+                memories=one.memories,
+                claims=one.claims,
+            )
+
+
+def _submitters(look: Look) -> Iterator[Need]:
+    for pool, of in submitters_of(look.backend, look.pools).items() if look.backend.settings.learn else ():
+        for one in of:
+            if not one.proven and one.said is None and one.words >= ENOUGH_WORDS:
+                yield Need(kind="submitter", key=f"submitter {pool} {one.name}", since=None, pool=pool, submitter=one)
+
+
+def _names(look: Look) -> Iterator[Need]:
+    for pool in filter(look.caller.sees, sorted(look.backend.concepts)):
+        for one in islice(undecided(look.backend, pool).similar, MOST_NAMES):
+            key = f"names {pool} {similar_id(one.keep, one.other)}"
+            yield Need(kind="names", key=key, since=None, pool=pool, names=one)
+
+
+def _duplicates(look: Look) -> Iterator[Need]:
+    for pool in filter(look.caller.sees, sorted(look.backend.duplicates)):
+        for one in left_of(look.backend, pool):
+            ids = " ".join(str(each.memory.id) for each in one.memories)
+            yield Need(
+                kind="duplicate", key=f"duplicate {ids}", since=None, pool=pool, memories=one.memories,
+                cosine=one.cosine,
+            )  # fmt: skip
+
+
+def _letters(look: Look) -> Iterator[Need]:
+    of_one_reason: defaultdict[tuple[str | None, str, str, bool], list[DeadLetterReply]] = defaultdict(list)
+    for one in dead_letters(look.backend, look.caller):
+        of_one_reason[one.pool, one.task, one.reason, one.retriable].append(one)
+    for first, *alike in of_one_reason.values():
+        key = f"letter {first.id}"
+        yield Need(kind="dead letter", key=key, since=first.died, pool=first.pool, letter=first, alike=tuple(alike))
+
+
+def _rubrics(look: Look) -> Iterator[Need]:
+    for one in rubrics(look.backend, look.caller):
+        if not one.approved:
+            yield Need(kind="rubric", key=f"rubric {one.name}", since=None, pool=None, rubric=one)
+
+
+SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
+    ("recall", _conflicts),
+    ("recall", lambda look: stale(look.backend, look.caller, look.pools)),
+    ("recall", _submitters),
+    ("recall", lambda look: questions(look.backend, look.pools)),
+    ("recall", _names),
+    ("recall", _duplicates),
+    ("admin", _letters),
+    ("admin", _rubrics),
+)
+"""What needs somebody, and the right to be told of it."""

@@ -1,0 +1,110 @@
+"""Looking for memories: by a text, or page by page."""
+
+from __future__ import annotations
+
+from typing import Annotated
+from uuid import UUID
+
+from pydantic import Field
+
+from memshare.client.rest.calls.memories import CountsReply, FoundMemory, Memories, MemoriesReply, SearchReply
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.forms import CountForm, PageForm, SearchForm
+from memshare.operations.serving import READS, serves, tool
+from memshare_broker.errors import BadInput
+from memshare_broker.wire.forms import checked
+from memshare_broker.wire.messages import Message
+from memshare_memory.door.messages import SearchRequest
+from memshare_memory.memory import Status
+from memshare_memory.stores.store import CountKey, Order
+
+COUNTED_BY: tuple[CountKey, ...] = ("kind", "agent", "submitter", "model", "status")
+
+
+class FoundReply(Message):
+    """A memory that a search found."""
+
+    id: UUID
+    pool: str
+    prompt: str | None
+    answer: str
+    kind: str | None
+    submitter: str
+    status: Status
+    score: float | None
+    similarity: float
+
+
+class AllFound(Message):
+    """What was found, the nearest first."""
+
+    memories: tuple[FoundReply, ...]
+
+
+@serves(Memories.search)
+def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
+    """The memories nearest to a text, whatever has become of them."""
+    caller.require("recall")
+    text = backend.checked_text(form.text, "text")
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    found = backend.client.memories.search(
+        SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
+    )
+    return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
+
+
+@serves(Memories.page)
+def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
+    """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
+    caller.require("recall")
+    parents = None if form.parent is None else [form.parent]
+    where = form.where(pool=_pool(caller, form.pool), status=form.status, parents=parents)
+    if form.order is not None:
+        if form.cursor is not None:
+            raise BadInput("A 'cursor' goes with the order of the ids: leave out 'order'.")
+        order = Order(form.order, ascending=form.ascending)
+        first = backend.client.memories.first(where, order, form.limit, form.skip)
+        return MemoriesReply(memories=first, next=None)
+    if form.skip:
+        raise BadInput("'skip' goes with an 'order'; in the order of the ids the next page is by 'cursor'.")
+    found = backend.client.memories.page(where, form.limit, form.cursor)
+    return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
+
+
+@serves(Memories.count)
+def count(backend: Backend, caller: Caller, form: CountForm) -> CountsReply:
+    """How many memories there are, by what is known of them."""
+    caller.require("recall")
+    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    by = backend.client.memories.count(where, "pool", *COUNTED_BY)
+    return CountsReply(total=sum(by["pool"].values()), **by)
+
+
+@tool(Memories.search, "search_memories", "Search memories", "recall", READS)
+def search_by_model(
+    backend: Backend,
+    caller: Caller,
+    text: str,
+    pool: Annotated[str | None, Field(description="a pool of memshare://pools")] = None,
+    kind: Annotated[str | None, Field(description="memories of this kind alone")] = None,
+    k: Annotated[int, Field(ge=1, le=50)] = 10,
+) -> AllFound:
+    """Look for memories about something, also hidden ones: to answer what is known, or to find one to forget.
+    To be helped with a task, call `recall`, which leaves out what proved poor."""
+    found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k)).memories
+    fields = FoundReply.model_fields.keys() - {"similarity"}
+    return AllFound(
+        memories=tuple(FoundReply(**one.memory.model_dump(include=fields), similarity=one.similarity) for one in found)
+    )
+
+
+def _pool(caller: Caller, pool: str | None) -> str | None:
+    """The pool to look in: the caller's only one where none is named; None for who sees all."""
+    if pool is not None:
+        caller.require_pool(pool)
+    elif caller.pools is not None:
+        if len(caller.pools) != 1:
+            raise BadInput(f"Name one of your pools: {', '.join(sorted(caller.pools))}.")
+        return next(iter(caller.pools))
+    return pool

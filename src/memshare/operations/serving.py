@@ -1,0 +1,73 @@
+"""Marks functions that answer a call, and those that are tools for models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol, TypeVar
+
+from pydantic import Field
+
+from memshare.client.rest.call import Call
+from memshare.operations.caller import Right
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Declared(Protocol):
+    """A method of the client."""
+
+    @property
+    def call(self) -> Call[Any]: ...
+
+
+Hints = dict[str, bool]
+"""What a model may know of a tool before it calls it."""
+
+READS: Hints = {"read_only_hint": True, "open_world_hint": False}
+ADDS: Hints = {"read_only_hint": False, "destructive_hint": False, "open_world_hint": False}
+TELLS_ONCE: Hints = {**ADDS, "idempotent_hint": True}
+DESTROYS: Hints = {**TELLS_ONCE, "destructive_hint": True}
+
+
+Prompt = Annotated[str, Field(description="the task, as the user gave it")]
+AgentName = Annotated[str | None, Field(description="an agent of memshare://agents; name it or a pool")]
+PoolName = Annotated[str | None, Field(description="a pool of memshare://pools; name it or an agent")]
+KindName = Annotated[str | None, Field(description="one of the agent's kinds of tasks")]
+"""Parameters of several tools, described to a model."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A function that a model may call, with its description; `right` is what a token needs for it."""
+
+    call: Call[Any]
+    name: str
+    title: str
+    right: Right
+    hints: Hints
+    function: Callable[..., Any]
+
+
+SERVED: dict[Call[Any], Callable[..., Any]] = {}
+TOOLS: list[Tool] = []
+
+
+def serves(method: Declared) -> Callable[[F], F]:
+    """Let a function answer a call; `backend` and `caller` are its first parameters, and FastAPI reads the others."""
+
+    def add(function: F) -> F:
+        SERVED[method.call] = function
+        return function
+
+    return add
+
+
+def tool(method: Declared, name: str, title: str, right: Right, hints: Hints) -> Callable[[F], F]:
+    """Let a function be the tool of a call; its documentation and its parameters describe it to a model."""
+
+    def add(function: F) -> F:
+        TOOLS.append(Tool(method.call, name, title, right, hints, function))
+        return function
+
+    return add

@@ -1,0 +1,93 @@
+"""Submitting: a task for an agent of memshare."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Annotated
+from uuid import uuid4
+
+from anyio import to_thread
+from pydantic import Field
+
+from memshare.client.errors import Conflict
+from memshare.client.replies import Accepted
+from memshare.client.rest.calls.sharing import Sharing
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, audit
+from memshare.operations.forms import TaskForm
+from memshare.operations.journeys import LONGEST_WAIT, follow
+from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
+from memshare.operations.shares import require_priority
+from memshare.terminal.ids import whose_answer
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.wire.forms import checked
+from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, derived_id
+
+ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
+
+
+class AgentAnswer(Message):
+    """What an agent answered, or whose answer it is; without an answer, `state` and `why` say how far it is."""
+
+    journey: str
+    state: str
+    answer: str | None
+    why: str | None = Field(
+        description="why it waits, was cancelled or was given up; or, without a model, whose answer it is"
+    )
+
+
+@serves(Sharing.tasks)
+def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
+    """Hand a task to an agent; it is written down when this returns. Idempotency keys are as in `offer`."""
+    caller.require("submit")
+    require_priority(caller, form.priority)
+    backend.checked_text(form.text)
+    card = backend.running(caller, form.agent)
+    backend.check_caps(card.name, caller.name)
+    body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
+    key = form.idempotency_key
+    task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
+    with backend.reaching():
+        back = backend.shares.take_open(caller, task_id, backend.client.ledger)
+    priority = min(form.priority + back, LOWEST_PRIORITY)
+    entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, priority, task_id)
+    backend.client.send(entry)
+    if key is not None:
+        require_same(backend, entry, key)
+    audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)
+    return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
+
+
+@tool(Sharing.tasks, "ask_agent", "Ask an agent", "submit", {**ADDS, "open_world_hint": True})
+async def ask_agent(
+    backend: Backend,
+    caller: Caller,
+    agent: Annotated[str, Field(description="an agent of memshare://agents")],
+    prompt: Prompt,
+    kind: KindName = None,
+    wait: Annotated[float, Field(ge=0, le=LONGEST_WAIT, description="seconds to wait for the answer")] = 30.0,
+    idempotency_key: Annotated[
+        str | None,
+        Field(description="any text of yours: the same task under it is asked once; ask again to wait on"),
+    ] = None,
+) -> AgentAnswer:
+    """Give a task to one of memshare's own agents and wait for its answer. Use it when a task fits an agent's kinds
+    better than yourself. It may call a paid model."""
+    form = checked(TaskForm, "The task", agent=agent, prompt=prompt, kind=kind, idempotency_key=idempotency_key)
+    accepted = await to_thread.run_sync(submit, backend, caller, form)
+    async with aclosing(follow(backend, caller, accepted.id, wait)) as journeys:
+        async for journey in journeys:
+            if journey.state in ANSWERED:
+                break
+    quoted = whose_answer(journey.quoted) if journey.quoted else None
+    why = journey.error or journey.cancelled or journey.waits or quoted
+    return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
+
+
+def require_same(backend: Backend, entry: Entry, key: str) -> None:
+    """Raise `Conflict` where the journey of a message was begun by one that says something else."""
+    with backend.reaching():
+        task = backend.client.ledger.journey(entry.journey).get("task")
+    if task is not None and task.get("body") != entry.body:
+        raise Conflict(f"The idempotency key {key!r} was used for another request. Give this one a key of its own.")
