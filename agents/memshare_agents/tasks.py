@@ -31,7 +31,7 @@ from memshare_llm.no_model import NoModelSet, has_model, needs_model
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.conflicts import NEAR_CURATED
-from memshare_memory.recall.how_many import USUAL, HowMany
+from memshare_memory.recall.lift import USUAL, HowMany
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)

@@ -18,7 +18,7 @@ from memshare_broker.settings import SERVER_WAIT, Settings
 from memshare_llm.chat import Chat
 from memshare_llm.worker import open_budget, open_limited, open_metering, open_window
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.how_many import HowMany
+from memshare_memory.recall.lift import HowMany
 
 
 @functools.cache

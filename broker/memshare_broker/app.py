@@ -25,8 +25,8 @@ def make_app(
     app = Celery(
         "memshare",
         set_as_current=False,
-        amqp="memshare_broker.runtime.transport:Messaging",
-        events="memshare_broker.observe.events:Events",
+        amqp="memshare_broker.runtime.celery_patches:Messaging",
+        events="memshare_broker.runtime.celery_patches:Events",
     )
 
     def configuration() -> dict[str, Any]:
@@ -77,7 +77,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "worker_soft_shutdown_timeout": 0,
         "worker_pool": "threads",
         "worker_concurrency": settings.concurrency,
-        "worker_consumer": "memshare_broker.runtime.consumer:CarefulConsumer",
+        "worker_consumer": "memshare_broker.runtime.celery_patches:CarefulConsumer",
         "worker_hijack_root_logger": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

@@ -21,7 +21,7 @@ from memshare.client.rest.methods import Calls
 from memshare.doors.server import rest_app
 from memshare.operate.metrics import SharedMetrics
 from memshare.operations.backend import Backend
-from memshare.operations.table import served
+from memshare.operations.serving import served
 from memshare_agents.roster import Agent
 from memshare_broker import redis_server
 from memshare_broker.app import MEMORY_QUEUE

@@ -8,11 +8,10 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare_broker.wire.conversation import asked
 from memshare_broker.wire.forms import Label, Moment, Percent
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.lessons import Concepts
-from memshare_broker.wire.messages import Message, derived_id
+from memshare_broker.wire.messages import Message, asked, derived_id
 from memshare_broker.wire.same_text import normal
 
 Status = Literal["active", "hidden", "stale"]

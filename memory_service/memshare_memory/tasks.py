@@ -19,7 +19,7 @@ from memshare_broker.delivery.stage_task import StageServices, add_stage
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.wire.forms import readable
-from memshare_memory.admit.findings import note_compared, note_concepts
+from memshare_memory.admit.after import note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.door.recalls import RecallBatches

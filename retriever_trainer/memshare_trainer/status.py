@@ -13,8 +13,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.how_many import Tried, tried
-from memshare_memory.recall.lift import Lift, pool_lift
+from memshare_memory.recall.lift import Lift, Tried, pool_lift, tried
 from memshare_memory.recall.trust import Standing, trusted
 from memshare_memory.recall.writers import Writer, writers
 from memshare_trainer.consolidation.consolidation_state import (

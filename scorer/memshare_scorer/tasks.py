@@ -34,8 +34,7 @@ from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
-from memshare_scorer.grading import PairToGrade, UnsureGrade, grade, is_checked
-from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.grading import KnownAgents, PairToGrade, UnsureGrade, grade, is_checked
 from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)

@@ -19,8 +19,7 @@ from memshare_llm.batches import Batches
 from memshare_llm.worker import fit_in_time, open_budget, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
-from memshare_scorer.grading import note_grade
-from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.grading import KnownAgents, note_grade
 from memshare_scorer.rubric import all_rubrics
 from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
 

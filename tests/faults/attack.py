@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import psutil
 
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from memshare.terminal.console import console, print_json, table
 from memshare_memory.stores.store import Where
 from tests.faults.cluster import ENVIRONMENT, KINDS, Cluster, Setup, cluster

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 
 from memshare import Memory
 from memshare.client.client import Client
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.stores.store import Where
 from tests.faults.model import LIE, claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from tests.faults.attack import MOST_LIES, attack, door
 from tests.faults.cluster import Setup, cluster
 from tests.faults.plot import Plot

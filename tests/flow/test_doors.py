@@ -15,7 +15,7 @@ import pytest
 import redis
 
 from memshare import Forbidden, Memory, NotFound, NoToken
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Evidence

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from memshare_agents.reasoning.sources.build import Sources
+from memshare_agents.reasoning.sources.build import SearchLink, Sources
 from memshare_agents.reasoning.sources.extract_text import SourcePage
 from memshare_agents.reasoning.sources.library import Passage
-from memshare_agents.reasoning.sources.searxng import SearchLink
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 

@@ -25,10 +25,9 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import SWEEPING, SWEPT
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet
-from memshare_broker.observe import events
-from memshare_broker.observe.events import Dispatcher
 from memshare_broker.presence import PREFIX
-from memshare_broker.runtime import worker
+from memshare_broker.runtime import celery_patches, worker
+from memshare_broker.runtime.celery_patches import Dispatcher
 from memshare_broker.settings import Settings
 from memshare_broker.steady_thread import steady_thread as start_steady_thread
 from memshare_broker.wire.messages import Usage
@@ -85,7 +84,7 @@ def breaker(monkeypatch: pytest.MonkeyPatch) -> Breaker:
         (worker, "RELEASE_EVERY"),
         (owner, "RENEW_EVERY"),
         (consolidation_state, "INTERVAL"),
-        (events, "EVERY"),
+        (celery_patches, "EVERY"),
         (usage, "EVERY"),
     ):
         monkeypatch.setattr(module, name, 0.01)

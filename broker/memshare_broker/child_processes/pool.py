@@ -1,4 +1,4 @@
-"""Has work that may hang, crash or take all memory done by processes of its own, each used again for the next."""
+"""Python children: the command that starts one, and a pool of them for work that may hang, crash or take all memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from collections.abc import Mapping
 from multiprocessing import Pipe
 from typing import Any
 
-from memshare_broker.child_processes.python import python
+
+def python(*arguments: str) -> list[str]:
+    """The command of this interpreter with arguments.
+
+    With -P, for what lies in the folder in which memshare was started is no module of ours: a project's own `redis.py`
+    would be imported in place of the package, with the model's key and all pools at hand.
+    """
+    return [sys.executable, "-P", *arguments]  # noqa: TID251
+
 
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")  # of the environment, and no key
 GOING_WITHIN = 5.0  # seconds from the end of its connection to its own

@@ -15,8 +15,8 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare_broker.redis_server import socket_url
-from memshare_broker.settings.file import PROVIDERS, environment_before_file
-from memshare_broker.settings.forms import (
+from memshare_broker.settings.file import (
+    PROVIDERS,
     ListenAddress,
     Login,
     Networks,
@@ -26,6 +26,7 @@ from memshare_broker.settings.forms import (
     Secret,
     TorchDevice,
     WebAddress,
+    environment_before_file,
     unusable,
 )
 

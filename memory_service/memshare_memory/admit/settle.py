@@ -25,8 +25,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
-from memshare_memory.recall.how_many import HowMany
-from memshare_memory.recall.lift import LiftSums
+from memshare_memory.recall.lift import HowMany, LiftSums
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
 

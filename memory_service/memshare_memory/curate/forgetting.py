@@ -19,9 +19,8 @@ from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.comparisons import Send
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
-from memshare_memory.curate.curate import write
+from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.stale import children_of, make_stale, no_longer_stale, stale_once
 from memshare_memory.curate.traces import remove_traces
 from memshare_memory.forget.answers import (
     FilesRewritten,

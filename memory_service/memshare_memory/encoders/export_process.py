@@ -10,7 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from memshare_broker.child_processes.python import python
+from memshare_broker.child_processes.pool import python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.encoders.export_folder import Export, export_folder, read_export

@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from memshare_memory.encoders.device import runs_in_torch
 from memshare_memory.encoders.encoder import BUNDLED, Encoder, check_encoder_name
 from memshare_memory.encoders.export_process import exported
+from memshare_memory.encoders.sentence_encoder import runs_in_torch
 
 log = logging.getLogger(__name__)
 

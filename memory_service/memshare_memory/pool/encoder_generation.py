@@ -15,8 +15,8 @@ from memshare_memory.encoders.encoder import ENCODER, Encoder, first_name, folde
 from memshare_memory.encoders.open_encoder import open_encoder, open_model
 from memshare_memory.encoders.reach import within_reach
 from memshare_memory.encoders.shared_batches import SharedBatches
+from memshare_memory.pool.known_pools import require_whole
 from memshare_memory.pool.pool import Pool
-from memshare_memory.pool.restoring import require_whole
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever

@@ -17,6 +17,20 @@ from memshare_broker.presence import present
 from memshare_memory.memory import Status
 from memshare_memory.stores.store import Store, Where
 
+RESTORING = "memshare:restoring"
+"""The file that is restored; there from the first change to the last."""
+
+
+def require_whole(client: redis.Redis) -> None:
+    """Raise `BadInput` where a restore was broken off."""
+    found = client.get(RESTORING)
+    if found is not None:
+        file = str(found)
+        raise BadInput(
+            f"A restore from {file!r} was broken off, so this deployment is incomplete. Run it again:"
+            f" memshare restore {file}"
+        )
+
 
 class KnownPools:
     """Tells a pool's name from a slip of the pen. A name that was known once stays known in this process."""

@@ -24,7 +24,7 @@ import redis
 from memshare_broker.errors import MemshareError, TryAgain
 from memshare_memory.encoders.encoder import ENCODER, Encoder
 from memshare_memory.memory import Memory
-from memshare_memory.pool.write_gate import WriteGate
+from memshare_memory.pool.owner import WriteGate
 from memshare_memory.recall.recall import Recall, vectors_of
 from memshare_memory.stores.store import Page, Store, Where, every, pages
 

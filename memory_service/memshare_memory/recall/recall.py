@@ -16,8 +16,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_broker.wire.conversation import asked
-from memshare_broker.wire.messages import Embedding
+from memshare_broker.wire.messages import Embedding, asked
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode

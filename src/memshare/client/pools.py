@@ -1,17 +1,61 @@
-"""Which pools there are, which of some memories they have already, and whose vectors."""
+"""What a client knows of pools: which there are, their contradictions, and the models at work for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import redis
 
 from memshare.client.client import Client
-from memshare_broker.settings import Settings
-from memshare_memory.door.client import BATCH
+from memshare.client.rest.calls.conflicts import Contradiction
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE, Settings
+from memshare_llm.no_model import needs_model
+from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.stores.store import Where
+from memshare_scorer.grading import cannot_grade, is_checked
+from memshare_scorer.rubric import find_rubric
+from memshare_trainer.percentages import paused_labels
+
+
+def contradictions(memories: MemoryClient, pools: Iterable[str]) -> list[Contradiction]:
+    """Every two memories of some pools that contradict each other and are both there, pool by pool."""
+    found = [conflict for one in pools for conflict in memories.conflicts(one)]
+    known = {one.memory.id: one for one in memories.judge([each for one in found for each in one.memories])}
+    there = [one for one in found if known.keys() >= set(one.memories)]
+    pairs = [sorted((known[each] for each in one.memories), key=lambda each: each.memory.created) for one in there]
+    return [
+        Contradiction(memories=(older, younger), claims=one.claims, confirmed=one.confirmed, right=one.right)
+        for one, (older, younger) in zip(there, pairs, strict=True)
+    ]
+
+
+def model_doubts(client: redis.Redis) -> tuple[str, ...]:
+    """A sentence for each rubric by which a model cannot grade, and each model that is asked for no labels now."""
+    return (*(why for _, why in cannot_grade(client)), *paused_labels(client))
+
+
+def require_scorer_model(client: Client, what: str) -> None:
+    """Raise `BadInput` where no worker that grades, or names concepts, has a model; `what` begins the sentence."""
+    if {worker.scorer_model for worker in client.workers()} - {None} == {OFFLINE}:
+        raise BadInput(needs_model(what))
+
+
+def require_agent_model(client: Client, agents: Iterable[str], what: str) -> None:
+    """Raise `BadInput` where a worker of one of these agents has no model."""
+    cards = [card for worker in client.workers() for card in worker.agents]
+    if any(card.name in agents and card.model == OFFLINE for card in cards):
+        raise BadInput(needs_model(what))
+
+
+def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) -> bool:
+    """Whether a rubric that is known here takes no model to grade pairs of this kind."""
+    try:
+        return rubric is not None and is_checked(find_rubric(rubric, client.settings.agents_dir), kind)
+    except BadInput:  # the agent is of another machine, and its rubric, too
+        return False
 
 
 def pools_known(client: Client) -> set[str]:

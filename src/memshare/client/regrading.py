@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from uuid import UUID, uuid4
 
 from memshare.client.client import INTERACTIVE, Client
-from memshare.client.models_at_work import is_graded_by_programs, require_scorer_model
+from memshare.client.pools import is_graded_by_programs, require_scorer_model
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.errors import BadInput

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from memshare_broker.wire.messages import Message, Turn
 from memshare_memory.memory import Status
-from memshare_memory.recall.how_many import Tried
-from memshare_memory.recall.lift import Lift
+from memshare_memory.recall.lift import Lift, Tried
 
 
 class RecalledMemory(Message):

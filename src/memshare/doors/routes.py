@@ -24,7 +24,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import Key
 from memshare.operations.journeys import JourneyId, own_journey
-from memshare.operations.table import served
+from memshare.operations.serving import served
 
 Version = Annotated[str | None, Header(alias="If-Match", description="the ETag of the version that the change is for")]
 IdempotencyKey = Annotated[

@@ -1,28 +1,84 @@
-"""Runs the REST door: uvicorn on a socket that was bound before, so that a port that is taken is told in a line."""
+"""Runs the REST door: uvicorn on a socket that was bound before, with `/health` and `/alive` for who watches it."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
+import threading
+import time
 from threading import Lock
 from typing import Any
 
+import redis
 import uvicorn
 from fastapi import FastAPI
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 
-from memshare.doors.body import LARGEST_BODY
-from memshare.doors.entrance import Entrance
-from memshare.doors.health import Health, health_routes
+from memshare.doors.authentication import OF_CONNECTION, is_same_user
+from memshare.doors.entrance import LARGEST_BODY, Entrance
 from memshare.doors.mcp_door.http import McpDoor
 from memshare.doors.pages.routes import page_routes
 from memshare.doors.problems import Problem, add_handlers, problem
 from memshare.doors.routes import call_routes
-from memshare.doors.this_machine import OF_CONNECTION, is_same_user
+from memshare.operations.apart import at_the_entrance
 from memshare.operations.backend import Backend
+from memshare_broker.connection import DOWN, connect
 from memshare_broker.errors import BadInput
 from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded, count_for_this_process
 from memshare_broker.observe import tracing
+from memshare_broker.settings import Settings
+
+KEY = "memshare:health"
+KNOWN_FOR = 1.0  # seconds
+REPLY_WITHIN = 3.0  # seconds for Redis
+
+
+class Health:
+    """What is wrong with Redis, if anything, as a sentence for anybody: without its address."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._client = connect(settings.redis, tries=0, timeout=REPLY_WITHIN)
+        self._turn = threading.Lock()
+        self._looked, self._fault = -KNOWN_FOR, ""
+
+    def fault(self) -> str:
+        """Nothing where Redis takes writes."""
+        with self._turn:
+            if time.monotonic() - self._looked >= KNOWN_FOR:
+                self._fault = self._ask()
+                self._looked = time.monotonic()
+            return self._fault
+
+    def close(self) -> None:
+        self._client.close()
+
+    def _ask(self) -> str:
+        try:
+            self._client.set(KEY, 1, ex=60)
+        except DOWN:
+            return "Redis does not answer."
+        except redis.ResponseError as error:
+            return f"Redis takes no writes: {error}"
+        return ""
+
+
+def health_routes(health: Health) -> list[Route]:
+    """Both without a token: `/health` for who watches and balances, `/alive` for who would restart this process."""
+
+    async def is_well(_: Request) -> Response:
+        fault = await at_the_entrance(health.fault)
+        return PlainTextResponse(fault or "ok", 503 if fault else 200)
+
+    return [Route("/health", is_well, methods=["GET"]), Route("/alive", is_alive, methods=["GET"])]
+
+
+async def is_alive(_: Request) -> Response:
+    """What a process answers that runs."""
+    return PlainTextResponse("ok")
+
 
 DESCRIPTION = """\
 Three calls make any agent part of the pool: recall before, offer after, feedback when the outcome is known.

@@ -219,7 +219,7 @@ def _require_most_graded(lab: Lab) -> None:
 
 def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # torch and transformers take seconds to import.
-    from memshare.evaluation.likeness import f1_scores
+    from memshare.evaluation.judging import f1_scores
     from memshare_memory.encoders.encoder import bundled_folder
 
     # What is not verified or was given up says nothing, which is like nothing.

@@ -10,7 +10,7 @@ from uuid import UUID
 from memshare.client.journey import read_journey
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.conversation import turns_of
+from memshare_broker.wire.messages import turns_of
 from memshare_memory.door.messages import Found, SearchRequest
 from memshare_memory.memory import Memory, folded
 from memshare_memory.stores.store import Where

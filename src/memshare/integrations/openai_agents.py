@@ -15,8 +15,14 @@ from agents.tool_context import ToolContext
 
 from agents import FunctionTool, ModelResponse, RunConfig, RunHooks, Tool, function_tool
 from memshare.client.rest.task import Memory, Task
-from memshare.integrations.last_turn import LastTurn, last_answer, last_turn, read_responses, whole_task
-from memshare.integrations.tool_functions import sharing_functions
+from memshare.integrations.last_turn import (
+    LastTurn,
+    last_answer,
+    last_turn,
+    read_responses,
+    sharing_functions,
+    whole_task,
+)
 
 
 @dataclass

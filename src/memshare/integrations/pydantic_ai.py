@@ -8,8 +8,7 @@ from pydantic_ai import RunContext
 from pydantic_ai.toolsets import FunctionToolset
 
 from memshare.client.rest.task import Memory
-from memshare.integrations.last_turn import whole_task
-from memshare.integrations.tool_functions import sharing_functions
+from memshare.integrations.last_turn import sharing_functions, whole_task
 
 INSTRUCTIONS = (
     "Call `recall` with the task before you answer it. Call `offer` with your answer, and then give it. "

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 
 from memshare.operate.supervisor import environment_of
-from memshare_broker.child_processes.python import python
+from memshare_broker.child_processes.pool import python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings
 from memshare_trainer.consolidation.consolidation_state import Consolidated, Job, Report, Trial, Worse

@@ -11,9 +11,8 @@ from memshare.client.errors import NotFound
 from memshare.client.last_backup import LastBackup
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
 from memshare.operations.backend import Backend
-from memshare.operations.caller import Caller, Right, audit
+from memshare.operations.caller import Caller, Right, TokenName, audit
 from memshare.operations.serving import serves
-from memshare.operations.tokens import TokenName
 from memshare_broker.wire.messages import Message, Name
 
 TokenPath = Annotated[str, Field(min_length=1, max_length=200)]

@@ -12,18 +12,17 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.client.contradictions import contradictions
+from memshare.client.pools import contradictions
 from memshare.client.regrading import being_graded
 from memshare.client.rest.calls.dead_letters import DeadLetterReply
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
 from memshare.client.sent_prompt import as_it_was
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right
-from memshare.operations.concepts import undecided
+from memshare.operations.concepts import questions, undecided
+from memshare.operations.conflicts import left_of
 from memshare.operations.dead_letters import dead_letters
-from memshare.operations.duplicates import left_of
 from memshare.operations.listings import rubrics
-from memshare.operations.questions import questions
 from memshare.operations.serving import serves
 from memshare.operations.submitters import submitters_of
 from memshare_broker.errors import MemshareError, Unreachable

@@ -6,8 +6,7 @@ from memshare.client.errors import NotFound
 from memshare.client.rest.calls.rubrics import RubricCalls, TriedPair
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.journey_lists import journeys
-from memshare.operations.journeys import own_journey
+from memshare.operations.journeys import journeys, own_journey
 from memshare.operations.listings import RubricName, rubric
 from memshare.operations.serving import serves
 from memshare_broker.delivery.hops import OFFER

@@ -12,12 +12,11 @@ from pydantic import Field
 from memshare.client.errors import Conflict
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.operations.backend import Backend
+from memshare.operations.backend import Backend, require_priority
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import TaskForm
 from memshare.operations.journeys import LONGEST_WAIT, follow
 from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
-from memshare.operations.shares import require_priority
 from memshare.terminal.ids import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.forms import checked

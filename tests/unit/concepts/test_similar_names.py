@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_concepts.similar_names import similar_names
+from memshare_concepts.nearly_same import similar_names
 
 
 def unit(*angles: float) -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.grades import GradedTask, OfferedPair
-from memshare_scorer.known_agents import KnownAgents
+from memshare_scorer.grading import KnownAgents
 from memshare_scorer.rubric import find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.scripted_chat import ScriptedChat

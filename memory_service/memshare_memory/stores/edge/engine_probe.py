@@ -14,7 +14,7 @@ from pathlib import Path
 import qdrant_edge as edge
 from pydantic import ValidationError
 
-from memshare_broker.child_processes.python import python
+from memshare_broker.child_processes.pool import python
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points
 from memshare_memory.stores.edge import edge_requests

@@ -12,7 +12,7 @@ import typer
 
 from memshare.cli.options import AgentOfLines, Json, KindOfLines, Submitter
 from memshare.client.client import Client
-from memshare.client.models_at_work import is_graded_by_programs, require_agent_model, require_scorer_model
+from memshare.client.pools import is_graded_by_programs, require_agent_model, require_scorer_model
 from memshare.learn import bootstrap as learning
 from memshare.learn.bootstrap import StandardAnswer, read_standard_answers
 from memshare.terminal.console import console, errors, print_json, progress_bar, stopping, table

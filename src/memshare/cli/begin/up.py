@@ -19,7 +19,7 @@ from rich.text import Text
 
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.models_at_work import model_doubts
+from memshare.client.pools import model_doubts
 from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved

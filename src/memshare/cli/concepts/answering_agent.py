@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.journey import Journey
-from memshare.client.models_at_work import require_agent_model
+from memshare.client.pools import require_agent_model
 from memshare.terminal.console import errors
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id

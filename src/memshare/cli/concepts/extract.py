@@ -10,7 +10,7 @@ import typer
 
 from memshare.cli.options import Json, Pool, Yes
 from memshare.client.client import BULK, Client
-from memshare.client.models_at_work import require_scorer_model
+from memshare.client.pools import require_scorer_model
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
 from memshare.terminal.ids import counted, the_pool
 from memshare_broker.app import CONCEPTS_QUEUE

@@ -18,7 +18,7 @@ from memshare_broker.errors import BadInput
 from memshare_concepts.decisions import Decisions, Merge
 
 if TYPE_CHECKING:
-    from memshare_concepts.similar_names import SimilarNames
+    from memshare_concepts.nearly_same import SimilarNames
 
 BY = "similarity"
 """Who merged, where nobody was asked."""
@@ -42,8 +42,8 @@ def similar(
     Example: memshare concepts similar --pool physics --merge
     """
     with opened("similar", pool) as found:
+        from memshare_concepts.nearly_same import proposed_names
         from memshare_concepts.pool_graph import encode
-        from memshare_concepts.similar_names import proposed_names
 
         decisions = Decisions(found.redis, found.concepts.pool)
         if apart is not None:

@@ -32,8 +32,7 @@ from memshare_broker.wire.forms import checked
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.messages import LONGEST_PAGE, Conditions, RecallRequest
 from memshare_memory.memory import KNOWLEDGE, Memory, Status
-from memshare_memory.recall.how_many import Tried
-from memshare_memory.recall.lift import Lift
+from memshare_memory.recall.lift import Lift, Tried
 from memshare_memory.stores.store import Order, SortKey, Where
 
 

@@ -15,7 +15,7 @@ from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use
 from memshare.extras import NeedsExtra, require
 from memshare.operate.own_redis import connected
-from memshare.operations.trash import trash as list_trash
+from memshare.operations.memories import trash as list_trash
 from memshare.terminal.console import console, errors, moment, print_json, require_consent, table
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns
 from memshare_broker.errors import BadInput

@@ -19,8 +19,7 @@ from memshare.terminal.console import console, errors, moment, panel, print_json
 from memshare.terminal.ids import short_id, the_pool
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_concepts.reviews.card import GRADES, CardStore, Grade
-from memshare_concepts.reviews.grading import Grading, combine, grade
+from memshare_concepts.reviews.card import GRADES, CardStore, Grade, Grading, combine, grade
 from memshare_concepts.reviews.learner import ReviewLearner, ReviewPlan
 from memshare_llm.chat import Chat
 

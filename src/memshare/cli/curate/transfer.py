@@ -1,9 +1,10 @@
-"""`memshare memories export` and `import`: the pool as a file of JSON lines."""
+"""`memshare memories export` and `import`: the pool as a file of JSON lines, and documents as statements."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,18 +12,115 @@ import typer
 
 from memshare.cli.condition_options import ScoreFrom
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes
+from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, print_json, progress_bar
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
 from memshare.terminal.ids import counted, require_pool, the_pool
 from memshare_broker.errors import BadInput
-from memshare_memory.memory import Memory
+from memshare_broker.wire.messages import derived_id
+from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
+from memshare_llm.chat import Chat, RefusedReply, UselessReply
+from memshare_llm.no_model import require_model
+from memshare_llm.structured import MOST_CALLS, DoesNotFit
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
 from memshare_memory.recall.trust import Standings, standings_key
 from memshare_memory.stores.store import Where
+
+
+def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes: bool, as_json: bool) -> None:
+    """Have a model write the facts of a document's passages, and bring them in.
+
+    A passage is kept as a hidden memory, and written together with its facts: so it is known which were done.
+    """
+    require_model(client.settings, "agents", "`memshare memories import --facts`")
+    passages = list({one.id: one for one in (_passage(file.name, text) for text in texts)}.values())
+    new = new_ids(client, [one.id for one in passages])
+    groups = list(_together([one for one in passages if one.id in new]))
+    model = client.settings.model_for("agents")
+    calls = "1 call" if len(groups) == 1 else f"{len(groups):,} calls"
+    errors.print(
+        f"{len(passages):,} passages, {len(passages) - len(new):,} of which are done. The others take {calls} of"
+        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
+    )
+    if groups:
+        require_consent("Go on?", yes=yes)
+    facts, failed, payer = 0, 0, passages[0].submitter if passages else ""
+    with (
+        stopping("Run the same command again to go on: no passage is paid for twice."),
+        paid_chat(client.settings, "agents", payer) as chat,
+        progress_bar("Writing facts", len(new)) as bar,
+    ):
+        for group in groups:
+            try:
+                facts += _bring_in_facts(client, chat, file.name, group)
+            except (DoesNotFit, UselessReply, RefusedReply) as error:
+                failed += len(group)
+                errors.print(f"{len(group)} passages are left out: {error}", style="yellow")
+            bar(advance=len(group))
+    if as_json:
+        print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})
+    else:
+        console.print(f"Imported {counted(facts)} from {len(new) - failed:,} passages.")
+    if failed:
+        errors.print("Run the same command again for those that are left out.", style="yellow")
+        raise typer.Exit(1)
+
+
+def _passage(title: str, text: NewMemory) -> Memory:
+    """A passage as a hidden memory: it is a piece of its document, which no memory is."""
+    return Memory(
+        id=derived_id("passage", text.pool, title, text.answer),
+        pool=text.pool,
+        prompt=None,
+        answer=f"{title}\n\n{text.answer}",
+        kind=KNOWLEDGE,
+        submitter=text.submitter,
+        parents=(derived_id("document", text.pool, title),),
+        created=time.time(),
+        status="hidden",
+    )
+
+
+def _together(passages: Sequence[Memory]) -> Iterator[list[Memory]]:
+    """Passages in their order, as many together as fit into a call."""
+    group: list[Memory] = []
+    for one in passages:
+        if group and (len(group) == MOST_PASSAGES or sum(len(each.answer) for each in (*group, one)) > TOGETHER):
+            yield group
+            group = []
+        group.append(one)
+    if group:
+        yield group
+
+
+def _bring_in_facts(client: Client, chat: Chat, title: str, group: Sequence[Memory]) -> int:
+    """Write the facts of some passages and, in the same request, the passages; returns how many facts are new."""
+    told = write_facts(chat, title, [one.answer.removeprefix(f"{title}\n\n") for one in group])
+    facts = [
+        passage.model_copy(
+            update={
+                "id": memory_id(passage.pool, None, statement),
+                "answer": statement,
+                "model": told.model,
+                "source": title,
+                "parents": (passage.id,),
+                "status": "active",
+            }
+        )
+        for passage, statements in zip(group, told.of_each, strict=True)
+        for statement in statements
+    ]
+    new = new_ids(client, [one.id for one in facts])
+    fresh = {one.id: one for one in reversed(facts) if one.id in new}  # of a fact that is said twice, the first
+    client.memories.restore([*fresh.values(), *group])
+    return len(fresh)
+
 
 Chosen = Literal["active", "hidden", "stale", "any"]
 """A status, or any."""
@@ -158,8 +256,6 @@ def import_memories(
     if not new_pool and (unknown := unknown_pools(client, found)):
         raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
     if facts:
-        from memshare.cli.curate.import_facts import import_facts
-
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
     ids, new, left_out = found.ids, len(new_ids(client, found.ids)), len(found.left_out)

@@ -14,7 +14,7 @@ from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.forecast import Forecast, forecasts
-from memshare.evaluation.papers import PAPERS, Paper, paper_named
+from memshare.evaluation.report import PAPERS, Paper, paper_named
 from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare.evaluation.result import LEGEND, ExperimentResult, judged_by, summary
 from memshare.operate.preflight import check_models

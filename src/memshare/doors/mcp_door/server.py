@@ -25,8 +25,7 @@ from memshare.doors.entrance import REFUSED
 from memshare.operations import listings
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, local_caller
-from memshare.operations.serving import Tool
-from memshare.operations.table import tools
+from memshare.operations.serving import Tool, tools
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.forms import readable
 

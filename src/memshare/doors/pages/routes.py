@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from memshare.client.errors import NoToken
 from memshare.doors import pages
-from memshare.doors.body import Bodies, Gone
+from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
 from memshare.doors.pages.needs import Count, Needs
 from memshare.doors.pages.render import rendered

@@ -11,7 +11,7 @@ from uuid import UUID
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
-from memshare.doors.body import LARGEST_BODY, with_body
+from memshare.doors.entrance import LARGEST_BODY, with_body
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare_broker.errors import BadInput

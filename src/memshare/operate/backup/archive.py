@@ -19,14 +19,14 @@ from pydantic import JsonValue, ValidationError
 
 from memshare.client.last_backup import LAST_BACKUP
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
-from memshare.operations.tokens import TOKENS
+from memshare.operations.caller import TOKENS
 from memshare_broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
 from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import BEFORE
+from memshare_memory.pool.known_pools import RESTORING
 from memshare_memory.pool.owner import OWNER
-from memshare_memory.pool.restoring import RESTORING
 
 ALL = "memshare:*"
 _RESULT = "celery-task-meta-"

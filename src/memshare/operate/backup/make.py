@@ -48,7 +48,7 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import LONGEST_PAGE, RawMemories, RawMemory, RawRequest
 from memshare_memory.encoders.encoder import first_name, folder_of
 from memshare_memory.memory import Memory
-from memshare_memory.pool.write_gate import WriteGate
+from memshare_memory.pool.owner import WriteGate
 
 PAGE = 500  # memories with their vectors, some 2.5 kB each
 FEW = 100  # changes that the last pass may find

@@ -27,9 +27,9 @@ from memshare.client.last_backup import LAST_BACKUP
 from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, beside, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
-from memshare.operations.tokens import TOKENS
+from memshare.operations.caller import TOKENS
 from memshare_broker.app import lists_of
-from memshare_broker.child_processes.python import python
+from memshare_broker.child_processes.pool import python
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
 from memshare_broker.errors import BadInput, MemshareError
@@ -38,7 +38,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer, open_signer
 from memshare_memory.encoders.encoder import first_name, folder_of, origin_of
 from memshare_memory.pool.jobs import Refilled, RefillJob
-from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.pool.known_pools import RESTORING
 from memshare_memory.stores import data_folder
 
 _AT_ONCE = 500  # keys of a round trip

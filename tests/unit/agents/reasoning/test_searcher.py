@@ -8,8 +8,7 @@ import pytest
 
 from memshare_agents.reasoning.engine import Engine
 from memshare_agents.reasoning.knowledge import Knowledge, SortedConditions
-from memshare_agents.reasoning.sources.build import Sources
-from memshare_agents.reasoning.sources.searxng import SearchLink
+from memshare_agents.reasoning.sources.build import SearchLink, Sources
 from memshare_broker.errors import TryAgain
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall

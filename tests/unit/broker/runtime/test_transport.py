@@ -20,7 +20,7 @@ from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, publish
 from memshare_broker.presence import WORKER_INCARNATION
-from memshare_broker.runtime.transport import SentinelTransport, Transport
+from memshare_broker.runtime.celery_patches import SentinelTransport, Transport
 from memshare_broker.settings import Settings
 from tests.faults.line import line
 from tests.support.deployment import wait_for

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from memshare_broker.wire.conversation import FITS, asked, written
+from memshare_broker.wire.messages import FITS, asked, written
 
 OPENING = "Tell me about the museum. " * 60
 

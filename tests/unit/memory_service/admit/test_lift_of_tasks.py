@@ -15,8 +15,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.how_many import how_many_key
-from memshare_memory.recall.lift import lift_key, memory_lift, pool_lift
+from memshare_memory.recall.lift import how_many_key, lift_key, memory_lift, pool_lift
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered

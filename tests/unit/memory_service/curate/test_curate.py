@@ -18,8 +18,8 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import Memory, Mode
+from memshare_memory.pool.owner import WRITERS
 from memshare_memory.pool.pool import Pool
-from memshare_memory.pool.write_gate import WRITERS
 from memshare_memory.recall.bandit_arms import Credit
 from memshare_memory.recall.credibility import in_general
 from memshare_memory.recall.credibility_ranking import CredibilityRanking

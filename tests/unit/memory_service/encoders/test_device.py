@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from memshare_memory.encoders.device import may_have_gpu, runs_in_torch, torch_device
+from memshare_memory.encoders.sentence_encoder import may_have_gpu, runs_in_torch, torch_device
 
 NOT_APPLE = pytest.mark.skipif(platform.system() == "Darwin", reason="an Apple machine has no such device files")
 

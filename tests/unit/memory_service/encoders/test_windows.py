@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare_broker.wire.conversation import asked, written
+from memshare_broker.wire.messages import asked, written
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import LARGEST_SHARED, MOST, SharedBatches, cost, pieces, spread

@@ -10,8 +10,8 @@ import redis
 from memshare_broker.errors import TryAgain
 from memshare_broker.presence import Presence, announce
 from memshare_memory.encoders.encoder import ENCODER
-from memshare_memory.pool import write_gate as gate
-from memshare_memory.pool.write_gate import WriteGate
+from memshare_memory.pool import owner as gate
+from memshare_memory.pool.owner import WriteGate
 from tests.support.deployment import wait_for
 
 

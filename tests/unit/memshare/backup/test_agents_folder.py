@@ -13,7 +13,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from memshare_memory.encoders.encoder import BUNDLED
-from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.pool.known_pools import RESTORING
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import redis
 from memshare.client.last_backup import LastBackup, last_backup, note_backup
 from memshare.operate.backup.make import nobody_writes, read_keys
 from memshare.operate.backup.restore import is_used, remove_keys, write_keys
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry
@@ -20,7 +20,7 @@ from memshare_broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key,
 from memshare_broker.errors import MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer
-from memshare_memory.pool.restoring import RESTORING
+from memshare_memory.pool.known_pools import RESTORING
 
 BYTES = bytes(range(256))
 

@@ -10,7 +10,7 @@ import redis
 from typer.testing import CliRunner, Result
 
 from memshare.cli.run.token import app
-from memshare.operations.tokens import Tokens
+from memshare.operations.caller import Tokens
 from memshare_broker.errors import BadInput
 from memshare_llm.limits.budget import Budget, Cap, Holder
 from memshare_llm.limits.usage import UsageLog

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from memshare.doors.body import LARGEST_BODY, MOST_UNFINISHED
+from memshare.doors.entrance import LARGEST_BODY, MOST_UNFINISHED
 from memshare.operations.backend import Backend
 from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD
 from tests.support.raw_http import Address, address_of, answer_of, asking, read_all

@@ -21,7 +21,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.forms import OfferForm
 from memshare.operations.journeys import cancel
-from memshare.operations.offering import offer
+from memshare.operations.sharing import offer
 from tests.unit.memshare.doors.conftest import bury
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
 

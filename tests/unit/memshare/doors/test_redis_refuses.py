@@ -9,7 +9,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.doors import health
+from memshare.doors import server
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
@@ -61,7 +61,7 @@ def test_what_redis_refuses_is_a_503_that_says_so(
 def test_health_says_that_redis_takes_no_writes_and_alive_does_not_care(
     backend: Backend, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "KNOWN_FOR", 0.0)
+    monkeypatch.setattr(server, "KNOWN_FOR", 0.0)
     anybody = TestClient(rest_app(backend), client=("192.0.2.7", 50_000))
     assert (anybody.get("/health").status_code, anybody.get("/health").text) == (200, "ok")
 

@@ -17,9 +17,8 @@ from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
 from memshare.doors import shares
 from memshare.doors.server import rest_app
-from memshare.operations import offering
-from memshare.operations.backend import Backend, RequestLimit
-from memshare.operations.shares import OPEN, Shares
+from memshare.operations import sharing
+from memshare.operations.backend import OPEN, Backend, RequestLimit, Shares
 from memshare_broker.app import list_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable
@@ -197,7 +196,7 @@ def test_a_token_may_offer_so_much_text_a_day_and_have_so_many_memories(
 
     assert tokened("ada", "offer").post("/v1/pairs", json=long).status_code == 429
 
-    monkeypatch.setattr(offering, "_stored", lambda *_: shares.DAYS)
+    monkeypatch.setattr(sharing, "_stored", lambda *_: shares.DAYS)
     refused = tokened("bob", "offer").post("/v1/pairs", json=long | {"answer": "So."})
     assert refused.status_code == 429
     assert "10 memories in this pool" in refused.text

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from memshare import Memory, NoToken
+from memshare.doors.authentication import is_same_user
 from memshare.doors.server import server_of
-from memshare.doors.this_machine import is_same_user
 from memshare.operations.backend import Backend
 from tests.support.served import running
 

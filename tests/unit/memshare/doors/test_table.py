@@ -15,7 +15,7 @@ from memshare.client.rest.call import Call
 from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Calls
 from memshare.doors.problems import RESPONSES
-from memshare.operations.table import served, tools
+from memshare.operations.serving import served, tools
 from tests.support.deployment import ROOT
 from tests.unit.memshare.doors.described import DESCRIPTION
 

@@ -16,8 +16,7 @@ from fastapi.testclient import TestClient
 from memshare.client.journey import begun_with
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
-from memshare.operations.caller import RESERVED
-from memshare.operations.tokens import TOKENS
+from memshare.operations.caller import RESERVED, TOKENS
 from memshare_agents.reasoning.sources.library import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked

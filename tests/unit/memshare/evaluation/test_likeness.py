@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare.evaluation.likeness import f1_scores
+from memshare.evaluation.judging import f1_scores
 from memshare_memory.encoders.encoder import bundled_folder
 
 

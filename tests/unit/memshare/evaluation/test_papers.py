@@ -6,7 +6,7 @@ import pytest
 
 from memshare.cli.learn.evaluate import run
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.papers import PAPERS, paper_named
+from memshare.evaluation.report import PAPERS, paper_named
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_llm.limits.budget import SHIPPED

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 from memshare.cli.main import app
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.papers import PAPERS
-from memshare.evaluation.report import write_report
+from memshare.evaluation.report import PAPERS, write_report
 from memshare_broker.errors import BadInput
 from tests.support.experiments import cell, write_experiment
 

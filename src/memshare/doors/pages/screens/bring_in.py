@@ -9,9 +9,8 @@ from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.forms import ImportForm, MemoryForm
-from memshare.operations.importing import import_memories
 from memshare.operations.listings import pools
-from memshare.operations.memories import add
+from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 

@@ -10,17 +10,14 @@ from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.conflicts import decide
+from memshare.operations.concepts import QuestionDecision, decide_question
+from memshare.operations.conflicts import DifferentForm, decide, duplicates, say_different
 from memshare.operations.dead_letters import drop, retry
-from memshare.operations.duplicates import DifferentForm, duplicates
-from memshare.operations.duplicates import decide as say_different
 from memshare.operations.forms import EditForm
 from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents, pools
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
-from memshare.operations.questions import QuestionDecision
-from memshare.operations.questions import decide as decide_question
 from memshare.operations.submitters import TrustForm, trust
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.forms import checked

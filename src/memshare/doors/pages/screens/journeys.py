@@ -11,8 +11,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.dead_letters import retry
 from memshare.operations.forms import TaskForm
-from memshare.operations.journey_lists import AgainForm, again, journeys
-from memshare.operations.journeys import cancel, own_journey
+from memshare.operations.journeys import AgainForm, again, cancel, journeys, own_journey
 from memshare.operations.listings import agents
 from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput

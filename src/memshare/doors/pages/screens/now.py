@@ -5,8 +5,7 @@ from __future__ import annotations
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.budgets import CapForm, budgets, set_one
 from memshare.operations.dead_letters import dead_letters
-from memshare.operations.listings import pools
-from memshare.operations.status import status
+from memshare.operations.listings import pools, status
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE

@@ -14,8 +14,8 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import CountForm, PageForm, SearchForm
 from memshare.operations.listings import pools
+from memshare.operations.memories import trash
 from memshare.operations.search import COUNTED_BY, count, page, search
-from memshare.operations.trash import trash
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory

@@ -14,11 +14,11 @@ from memshare.client.rest.calls.memories import FoundMemory
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
 from memshare.operations.forms import RecallForm, SearchForm
-from memshare.operations.journey_lists import MOST, journeys
+from memshare.operations.journeys import MOST, journeys
 from memshare.operations.listings import pools, stats
-from memshare.operations.recall import recall
 from memshare.operations.retrievers import RollbackForm, retrievers, rollback
 from memshare.operations.search import search
+from memshare.operations.sharing import recall
 from memshare_broker.errors import BadInput
 
 HERE = "/worth"

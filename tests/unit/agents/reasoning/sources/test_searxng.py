@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from memshare_agents.reasoning.sources.searxng import SearchLink, SearXNG
+from memshare_agents.reasoning.sources.build import SearchLink, SearXNG
 from memshare_broker.errors import GiveUp, TryAgain
 from tests.support.page_server import PageServer
 

@@ -18,7 +18,7 @@ from memshare.client.errors import NoToken
 from memshare.doors.mcp_door.server import mcp_server
 from memshare.operations.backend import Backend
 from memshare.operations.caller import RIGHTS, Caller, Right, local_caller
-from memshare.operations.table import tools
+from memshare.operations.serving import tools
 from tests.support.deployment import ROOT
 from tests.support.served import served
 from tests.unit.memshare.doors.mcp_door.conftest import Connect
