@@ -1,4 +1,4 @@
-"""What an agent made of a task, the memories that it was shown, and the answer where there is no model."""
+"""An agent's result for a task, the memories that it was shown, and the answer where there is no model."""
 
 from __future__ import annotations
 

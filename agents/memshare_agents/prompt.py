@@ -1,4 +1,4 @@
-"""What an agent's model is asked: for an answer to a task, or for the question to a standard answer."""
+"""Prompts of an agent's model: for an answer to a task, or for the question to a standard answer."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ The task goes to an agent that is told the following:
 
 
 class AskedQuestion(ReplyForm):
-    """What the model says."""
+    """The model's reply."""
 
     question: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
 

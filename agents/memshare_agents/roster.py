@@ -29,7 +29,7 @@ class Kind(TomlForm):
 
 
 class Agent(TomlForm):
-    """One agent: what it is told, where its memories live and how many it is shown."""
+    """An agent: the instructions it gets, where its memories live and how many it is shown."""
 
     name: Name = ""
     description: Text
@@ -89,7 +89,7 @@ def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
 
 
 def cards(settings: Settings) -> list[AgentCard]:
-    """What clients have to know of the agents of this machine."""
+    """The cards of this machine's agents, with the facts that clients need."""
     model = settings.model_for("agents")
     return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
 

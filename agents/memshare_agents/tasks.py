@@ -220,7 +220,7 @@ class AnswerStage:
         return SCORE.next(pair)
 
     def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
-        """What the memory service learns of the answers on the way: on which memories they rested, and the verdicts."""
+        """Message to the memory service about the answers on the way: the memories they rested on, and the verdicts."""
         if not task.remember or not said.judged:
             return None
         first, *others = said.judged

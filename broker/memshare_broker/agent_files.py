@@ -39,7 +39,7 @@ def agent_files(agents_dir: Path | None) -> dict[str, Path]:
 
 
 def read_card(name: str, agents_dir: Path | None) -> AgentCard | None:
-    """What a client has to know of an agent, as its file says now; None where there is no such file."""
+    """Card of an agent, with the facts that clients need, read from its file now; None where there is no such file."""
     file = agent_files(agents_dir).get(name)
     if file is None:
         return None

@@ -40,11 +40,11 @@ MOST_CONNECTIONS = 10_000
 
 
 class NoTls(RedisConnectionError):
-    """What listens there does not speak TLS."""
+    """The server at the address does not speak TLS."""
 
 
 HOPELESS = (AuthenticationError, NoPermissionError, NoTls)
-"""What trying again does not mend."""
+"""Errors that another try does not mend."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a Redis that is away
 
 
@@ -91,7 +91,7 @@ def reaching(url: str) -> Iterator[None]:
 
 
 def unreachable(url: str, error: Exception) -> Unreachable:
-    """What an error of Redis, or on the way to it, means to a person: what is wrong, where, and what to do."""
+    """Explain an error of Redis, or on the way to it, to a person: the fault, its place, and what to do."""
     fault = error.__cause__ if isinstance(error, OperationalError) else error
     if isinstance(fault, AuthenticationError):
         return Unreachable(f"Redis at {address(url)} {_login_fault(url)}")
@@ -113,7 +113,7 @@ def unreachable(url: str, error: Exception) -> Unreachable:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether Redis may do later what it does not now: it is away, has no room, or waits for another one."""
+    """True if Redis may do later what it does not do now: it is away, has no room, or waits for another Redis."""
     if isinstance(error, (*DOWN, OutOfMemoryError, ReadOnlyError, ClusterDownError)):
         return True
     return isinstance(error, ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))

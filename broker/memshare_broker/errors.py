@@ -1,4 +1,4 @@
-"""What can go wrong, sorted by what to do about it."""
+"""Errors, sorted by what to do about each."""
 
 from __future__ import annotations
 

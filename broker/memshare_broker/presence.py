@@ -29,7 +29,7 @@ WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a wor
 
 
 class AgentCard(Message):
-    """What a client has to know of an agent to submit to it."""
+    """The facts about an agent that a client needs to submit to it."""
 
     model_config = ConfigDict(extra="ignore")  # of another release, as `Presence`
 
@@ -50,7 +50,7 @@ class AgentCard(Message):
 
 
 class Presence(Message):
-    """One worker process, of this release or of a newer one that tells more of itself."""
+    """A worker process, of this release or of a newer release that tells more of itself."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -76,7 +76,7 @@ def announce(client: redis.Redis, presence: Presence) -> None:
 
 
 def is_invented(client: redis.Redis, agent: str | None, kind: str | None) -> bool:
-    """Whether an agent's answers to tasks of a kind are made up; it has said so, if it ever was there."""
+    """True if an agent's answers to tasks of a kind are made up, as its worker announced; False if none ever did."""
     told = client.hget(INVENTED, agent) if agent else None
     return told is not None and kind in json.loads(told)
 

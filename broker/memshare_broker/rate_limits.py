@@ -1,4 +1,4 @@
-"""What `MEMSHARE_RATE_LIMITS` says: how many requests and tokens a minute each chat model takes."""
+"""The value of `MEMSHARE_RATE_LIMITS`: how many requests and tokens a minute each chat model takes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _AMOUNT = re.compile(r"([0-9][0-9_]*)\s*(requests|tokens)")
 
 
 class RateLimit(NamedTuple):
-    """What may be asked of one model in a minute; None is no limit."""
+    """The most requests and tokens of a model in a minute; None is no limit."""
 
     requests: int | None = None
     tokens: int | None = None

@@ -13,7 +13,7 @@ SCHEME = "sentinel://"
 
 
 class Sentinels(NamedTuple):
-    """What such a URL says."""
+    """The parts of a sentinel URL."""
 
     nodes: tuple[tuple[str, int], ...]
     master: str

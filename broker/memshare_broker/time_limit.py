@@ -1,4 +1,4 @@
-"""One time limit for a whole call over HTTP, kept also by a server that sends a byte now and then."""
+"""A time limit for a whole call over HTTP, kept even where a server sends a byte now and then."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Left = Callable[[], float]
 
 LOOK_EVERY = 1.0  # seconds
 INTERRUPTED: ContextVar[Callable[[], bool] | None] = ContextVar("interrupted", default=None)
-"""Whether the call that this thread makes is to end now, looked at every second while it waits for its reply."""
+"""Function that returns True if this thread's call is to end now; it is asked every second during the call's wait."""
 
 
 class Deadline:

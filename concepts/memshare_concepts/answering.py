@@ -44,7 +44,7 @@ class Cited(ReplyForm):
 
 
 class AnswerReply(ReplyForm):
-    """What the model says: an answer with the memories that it rests on, or the questions that are open."""
+    """The model's reply: an answer with the memories that it rests on, or the questions that are open."""
 
     cites: list[Cited]
     suffices: bool
@@ -83,7 +83,7 @@ class AnswerFromMemories:
     cites: tuple[tuple[Memory, str], ...]
     """The memories that it rests on, each with the reason."""
     own_knowledge: str
-    """What of the answer the model added; empty where it was asked for memories alone."""
+    """The part of the answer that the model added; empty where it was asked for memories alone."""
     questions: tuple[str, ...]
     model: str
 

@@ -1,4 +1,4 @@
-"""What people decided on the concepts of a pool: which are one, which are not, and which gaps are none."""
+"""People's decisions on the concepts of a pool: which are one, which are not, and which gaps are none."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Aliases:
         return self._merges.pop(names.key(of))
 
     def is_merged(self, name: str) -> bool:
-        """Whether a name was merged into another concept."""
+        """True if a name was merged into another concept."""
         return names.key(name) in self._merges
 
     def merges(self) -> tuple[Merge, ...]:
@@ -111,7 +111,7 @@ class Decisions:
         return undone[0]
 
     def dismissed(self) -> dict[str, Dismissed]:
-        """What was dismissed, by the ids of gaps and of similar names."""
+        """The dismissals, by the ids of gaps and of similar names."""
         found = self._client.hgetall(self._dismissed)
         return {str(one): Dismissed.model_validate_json(text) for one, text in found.items()}
 

@@ -39,7 +39,7 @@ def clean(name: str) -> str:
 
 
 def may_merge(name: str) -> bool:
-    """Whether a name may be merged with one of similar meaning: not with a digit or a single letter among its words.
+    """True if a name may be merged with a name of similar meaning: it has no digit, and no single letter as a word.
 
     `GPT-3` and `GPT-4` have nearly the same embedding, as have `X` and `Y`.
     """

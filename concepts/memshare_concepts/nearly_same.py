@@ -1,4 +1,4 @@
-"""What a person may want to look at: memories nearly the same, short or never of use; names of one concept."""
+"""Candidates for a person to look at: memories nearly the same, short or never of use; names of one concept."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SimilarNames(NamedTuple):
 
     @property
     def certain(self) -> bool:
-        """Whether to merge without asking a person."""
+        """True if they are to be merged without asking a person."""
         return self.similarity >= MERGE
 
 

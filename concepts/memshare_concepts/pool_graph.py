@@ -32,7 +32,7 @@ class PoolConcepts:
     pool: str
     graph: ConceptGraph
     memories: dict[UUID, Memory]
-    """Those of the graph, in the order of their ids."""
+    """The memories of the graph, in the order of their ids."""
     without: int
     """How many others of the pool could be in it, once their concepts are known."""
     aliases: Aliases
@@ -93,7 +93,7 @@ def _rows(packed: Sequence[Embedding]) -> NDArray[np.float32]:
 
 
 class Common(NamedTuple):
-    """What some concepts have in common; empty where they share no name.
+    """The intersection of some concepts; empty where they share no name.
 
     `vector` has the names with weights that sum to 1, the largest first; `memories` those that share any of these
     names, with their similarity to the vector, from 0 to 1, the most similar first.

@@ -20,7 +20,7 @@ from memshare_memory.stores.store import Where
 KEEP_SECONDS = 7 * 86_400
 
 BY_CONCEPTS = 4
-"""One in so many of the memories may be one that was found by concepts."""
+"""Of this number of memories, a single memory may be found by concepts."""
 
 _CONCEPTS = TypeAdapter(Concepts)
 
@@ -33,7 +33,7 @@ class QuestionConcepts:
         self._pool = pool
 
     def read(self, question: str) -> Concepts | None:
-        """Those that were named; None where nobody has asked this question, or long ago."""
+        """The named concepts of a question; None where nobody has asked it, or only long ago."""
         text = self._client.get(self._key(question))
         return _CONCEPTS.validate_json(text) if text else None
 

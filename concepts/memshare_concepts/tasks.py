@@ -71,7 +71,7 @@ class Extracting:
         return Outcome(extracted, NOTE_CONCEPTS.next(extracted), "named")
 
     def _ask(self, memory: Memory, tasks: Sequence[ExtractTask]) -> dict[str, Extracted]:
-        """What a model says of a memory, that of the first task, and of those of the others that fit into the call."""
+        """A model's concepts for the first task's `memory`, and for those of the other tasks that fit into the call."""
         first, *rest = tasks
         others = [one for one in self._unnamed(rest) if one.id != memory.id]
         together = fit_together([memory, *others])

@@ -27,8 +27,8 @@ TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
 """Reasons why fewer in a call may do. A call for one alone that fails so is not made again: nobody waits for it."""
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
-"""What stands in place of what was said: with the message that asks, and since when the task waits; and where each has
-to ask for itself."""
+"""Values in place of a reply: the first with the message that asks, and since when the task waits; the second where
+each task has to ask for itself."""
 _BETWEEN = "\x1f"  # stands in no name
 
 T = TypeVar("T", bound=PaidTask)
@@ -75,12 +75,12 @@ class Batches(Generic[T, R]):
         self._gather: Any = client.register_script(Path(__file__).with_name("gather.lua").read_text("utf-8"))
 
     def said(self, journey: str) -> R | None:
-        """What the call of another message has said of this journey."""
+        """The reply that another message's call gave for this journey."""
         found = self._client.get(self._state_key(journey))
         return self._type.model_validate_json(str(found)) if found and str(found).startswith("{") else None
 
     def ask(self, task: T, call: Callable[[list[T]], Mapping[str, R]]) -> R:
-        """What is said of a task, asked now with those that wait with it; raises `NotYet` as long as it waits.
+        """Reply for a task, asked now with the tasks that wait with it; raises `NotYet` as long as it waits.
 
         `call` asks about some tasks, at least the first, and returns by journey what was said of them. The others go on
         waiting. Where a call is too much for the model, half as many share one from then on; where it refuses to speak
@@ -179,7 +179,7 @@ class Batches(Generic[T, R]):
         return f"memshare:{self._name}_waiting:{task.pool}{_BETWEEN}{task.agent}{_BETWEEN}{task.submitter}"
 
     def _state_key(self, journey: str) -> str:
-        """What became of a task that waited: it is being asked about, has to be by itself, or what was said."""
+        """State of a task that waited: it is being asked about, has to be asked about by itself, or has its reply."""
         return f"memshare:{self._name}_said:{journey}"
 
 

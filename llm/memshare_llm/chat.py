@@ -51,7 +51,7 @@ class ModelWindow:
 
 
 def was_cut(turns: Sequence[Turn], usage: Usage) -> bool:
-    """Whether a server counted far fewer tokens than were sent: then it read a part of them."""
+    """True if a server counted far fewer tokens than were sent, so that it read only a part of them."""
     sent = sum(len(turn.content) for turn in turns)
     return sent >= SHORTEST_CUT and 0 < usage.prompt_tokens < sent / FEWEST_PER_TOKEN
 
@@ -84,7 +84,7 @@ class NoLogprobs(GiveUp):
 
 
 class Reply(BaseModel):
-    """What a model said, the name it goes by (`openai:gpt-…`), and the tokens it took.
+    """A model's reply, the name the model goes by (`openai:gpt-…`), and the tokens it took.
 
     `reasoning` is what it wrote to find its answer, which is no part of that.
     """
@@ -114,7 +114,7 @@ R = TypeVar("R", Reply, FirstToken)
 
 
 class ChatCall(NamedTuple):
-    """What a model is asked for: the next turn, as text or by a schema, or how it would begin."""
+    """Request to a model: the next turn, as text or by a schema, or how it would begin."""
 
     turns: Sequence[Turn]
     schema: type[BaseModel] | None = None

@@ -38,7 +38,7 @@ class Doubts:
         self._client.hdel(self._key, _SEPARATOR.join((model, what)))
 
     def found(self, fewest: int, share: float) -> list[Doubt]:
-        """What was done at least `fewest` times, and doubtful for at least this share, 0 to 1, of them."""
+        """Work that models did at least `fewest` times, doubtful for at least this share, 0 to 1, of the times."""
         every = []
         for field, text in sorted((str(field), text) for field, text in self._client.hgetall(self._key).items()):
             model, what = field.split(_SEPARATOR)

@@ -39,7 +39,7 @@ class NoModel:
 
 
 def has_model(chat: Chat) -> bool:
-    """Whether there is a model behind it, which can be called."""
+    """True if there is a model behind it, which can be called."""
     return chat.name != OFFLINE
 
 

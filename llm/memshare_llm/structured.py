@@ -86,7 +86,7 @@ def without_docstring(schema: dict[str, Any]) -> None:
 
 
 def fits(reply: Reply, schema: type[BaseModel] | None) -> bool:
-    """Whether the value that was asked for is in a reply."""
+    """True if a reply has the value that was asked for."""
     try:
         return schema is None or bool(_read(reply, schema))
     except ValidationError:

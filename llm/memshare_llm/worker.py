@@ -64,7 +64,7 @@ class Resumed:
         return reply
 
     def all_said(self) -> Said:
-        """What was said so far, given or not."""
+        """All replies so far, given or not."""
         for question, replies in self._said.items():
             self.given[question] += replies
         return self.given

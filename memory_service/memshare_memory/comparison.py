@@ -1,4 +1,4 @@
-"""What a chat model is told of contradictions, and what it says of two memories."""
+"""The rule on contradictions for a chat model, and its summary of the claims of two memories."""
 
 from __future__ import annotations
 
@@ -15,4 +15,4 @@ is made up denies nothing."""
 
 
 Claims = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
-"""What two texts claim about the same thing, in a sentence."""
+"""The claims of two texts about the same thing, in a sentence."""

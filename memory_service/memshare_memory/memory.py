@@ -20,7 +20,7 @@ Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
 Became = Literal["changed", "forgotten", "found wrong"]
-"""What became of a statement, so that what was written from it is stale."""
+"""Change of a statement that makes the memories written from it stale."""
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
@@ -30,9 +30,9 @@ FLOOR = 0.4
 
 
 class Revision(Message):
-    """What a memory said before it was changed, until when (Unix time in seconds), and who changed it.
+    """An earlier version of a memory's text, until when it stood (Unix time in seconds), and who changed it.
 
-    The score and the model are those of what it said.
+    The score and the model are those of that version.
     """
 
     prompt: str | None
@@ -44,7 +44,7 @@ class Revision(Message):
 
 
 class Cause(Message):
-    """What became of a memory, and when (Unix time in seconds), so that another one is stale."""
+    """Reason why another memory is stale: a memory, the change of it, and the time (Unix time in seconds)."""
 
     memory: UUID
     became: Became
@@ -52,7 +52,7 @@ class Cause(Message):
 
 
 class Memory(Message):
-    """One memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
+    """A memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
 
     id: UUID
     pool: Label
@@ -91,12 +91,12 @@ class Memory(Message):
 
     @property
     def is_statement(self) -> bool:
-        """Whether it is a piece of knowledge that somebody brought in, and no answer to a task."""
+        """True if it is a piece of knowledge that somebody brought in, not an answer to a task."""
         return self.prompt is None or self.kind == KNOWLEDGE
 
     @property
     def is_passage(self) -> bool:
-        """Whether it is a piece of a document, which is its parent; what an agent learnt from one names its source."""
+        """True if it is a piece of a document, its parent; a statement that an agent learnt from one has a source."""
         return self.prompt is None and bool(self.parents) and self.source is None
 
     def begun_anew(self, before: Memory, by: str, at: float) -> Memory:

@@ -101,7 +101,7 @@ class Labeller:
             return ask_for_percentages(chat, tasks)
 
     def _first_tokens(self, task: LessonTask) -> list[FirstToken]:
-        """What a yes or no on each candidate begins with, where the model may tell."""
+        """First tokens of a yes or no on each candidate; none where the model gives no log-probabilities."""
         if self._has_logprobs is False:
             return []
         with self._metering(self._chat, Payer(task.journey, task.agent, task.submitter)) as chat:

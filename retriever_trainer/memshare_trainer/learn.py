@@ -88,7 +88,7 @@ class LearnStage:
 
 
 def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
-    """What was said of rivals with the labels; where they were not asked about, the question for the scorer."""
+    """Verdicts on rivals that came with the labels; where there were none, the question for the scorer."""
     if not task.rivals:
         return None
     if record.compared is not None:

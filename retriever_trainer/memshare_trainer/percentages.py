@@ -131,7 +131,7 @@ def _percentage(value: int) -> int:
 
 
 class RivalVerdict(ReplyForm):
-    """Whether a text contradicts the answer of a task. The reason comes before the verdict."""
+    """Verdict on whether a text contradicts the answer of a task. The reason comes before the verdict."""
 
     model_config = ConfigDict(strict=True, json_schema_extra=without_docstring)
 
@@ -153,7 +153,7 @@ class Percentages(Message):
 
 
 def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Percentages]:
-    """What is said of lessons, by journey: one question for those that fit into a call. The first always does.
+    """Percentages of lessons, by journey: one question for the lessons that fit into a call. The first always does.
 
     Raises whatever `memshare_llm.structured.ask` raises.
     """

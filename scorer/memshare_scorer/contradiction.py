@@ -60,7 +60,7 @@ def compare(chat: Chat, tasks: Sequence[CompareTask]) -> dict[str, Compared]:
 
 
 class PairVerdict(ReplyForm):
-    """Whether two texts contradict each other. The reason comes before the verdict."""
+    """Verdict on whether two texts contradict each other. The reason comes before the verdict."""
 
     model_config = ConfigDict(json_schema_extra=without_docstring)
 
@@ -70,7 +70,7 @@ class PairVerdict(ReplyForm):
 
 
 class Comparisons(ReplyForm):
-    """What is said of pairs."""
+    """Verdicts on pairs."""
 
     model_config = ConfigDict(json_schema_extra=without_docstring)
 

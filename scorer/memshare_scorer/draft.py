@@ -69,7 +69,7 @@ class DraftedCriterion(ReplyForm):
 
 
 class Draft(ReplyForm):
-    """One proposal."""
+    """A proposal."""
 
     criteria: list[DraftedCriterion] = Field(min_length=2, max_length=20)
 
@@ -77,7 +77,7 @@ class Draft(ReplyForm):
 
 
 class DraftJudgement(ReplyForm):
-    """What was thought of one draft; drafts count from 1."""
+    """Judgement of one draft; drafts count from 1."""
 
     draft: int = Field(ge=1)
     keeps: Text
@@ -103,7 +103,7 @@ class CriteriaChoice(ReplyForm):
 
 
 class Wording(ReplyForm):
-    """What one criterion says."""
+    """The text of one criterion."""
 
     description: Text
     bands: Bands

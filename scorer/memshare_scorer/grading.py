@@ -76,7 +76,7 @@ _DIGITS = 6  # of a total: scaling 90 points to 100 and adding them up must give
 
 
 class Range(NamedTuple):
-    """What the model gave for one criterion, in the rubric's own points."""
+    """The range that the model gave for one criterion, in the rubric's own points."""
 
     low: float
     high: float
@@ -116,7 +116,7 @@ def mean(gradings: Sequence[Mapping[str, CriterionScore]]) -> dict[str, Criterio
 
 
 def accepted(score: float, threshold: float) -> bool:
-    """Whether a total is enough for the pair to be remembered."""
+    """True if a total is enough for the pair to be remembered."""
     return score >= threshold
 
 
@@ -171,7 +171,7 @@ PROGRAM = "program"  # in place of the model's name, where checks alone have gra
 
 
 class PairToGrade(NamedTuple):
-    """What is graded."""
+    """A pair to be graded."""
 
     kind: str | None
     prompt: str
@@ -241,7 +241,7 @@ def grade(
 
 
 def is_checked(rubric: Rubric, kind: str | None) -> bool:
-    """Whether programs alone grade a pair of this kind, so that it takes no model."""
+    """True if programs alone grade a pair of this kind, so that it takes no model."""
     return all(one.check is not None for one in rubric.for_kind(kind))
 
 
@@ -281,7 +281,7 @@ def _votes(
 
 
 def _is_unsure(value: BaseModel, points: float) -> bool:
-    """Whether ranges are so wide, all together, that they say nothing."""
+    """True if ranges are so wide, all together, that they say nothing."""
     low, high = _sums(value)
     return high - low > UNSURE * points
 

@@ -45,7 +45,7 @@ Identifier = Annotated[str, AfterValidator(_identifier)]
 
 
 class Bands(TomlForm):
-    """What earns all, most, a part or none of a criterion's points."""
+    """Descriptions of what earns all, most, a part or none of a criterion's points."""
 
     full: Text
     most: Text
@@ -86,14 +86,14 @@ def _up(points: float, step: float) -> float:
 
 
 class Limits(TomlForm):
-    """What one run of a check may take."""
+    """Limits of one run of a check."""
 
     seconds: float = Field(default=10.0, gt=0, le=120)
     megabytes: int = Field(default=512, ge=64)
 
 
 class Criterion(TomlForm):
-    """One thing that is graded, by a model or by a program, and the points it can earn."""
+    """A property that is graded, by a model or by a program, and the points it can earn."""
 
     name: Identifier
     points: int = Field(ge=1, le=POINTS)
@@ -104,7 +104,7 @@ class Criterion(TomlForm):
     check: str | tuple[str, ...] | None = None
     """The program that gives the points: MODULE:FUNCTION or a command. None: a model does."""
     options: dict[str, Any] | None = None
-    """What the check is called with beside prompt and answer."""
+    """Arguments of the check beside prompt and answer."""
     check_limits: Limits | None = None
 
     @field_validator("check")
@@ -211,7 +211,7 @@ class Rubric(TomlForm):
 
     @property
     def approved(self) -> bool:
-        """Whether a person approved this very content."""
+        """True if a person approved this very content."""
         return self.approval is not None and self.approval.version == self.version
 
     def for_kind(self, kind: str | None) -> tuple[Criterion, ...]:
@@ -270,7 +270,7 @@ SeedsMean = Callable[[str], float | None]
 
 
 def without_seeds(_pool: str) -> None:
-    """What seeds themselves are judged by: if their own mean counted, so would their order."""
+    """The mean by which seeds themselves are judged, always None: if their own mean counted, so would their order."""
 
 
 def threshold_for(rubric: Rubric, pool: str, seeds_mean: SeedsMean) -> float:

@@ -69,7 +69,7 @@ class NeedsExtra(MemshareError):
 
 
 def needs_extra(what: str, error: ImportError) -> NeedsExtra | None:
-    """What to tell a person when `what` could not import a module of an extra; None where it is another module."""
+    """The error for a person when `what` could not import a module of an extra; None where it is another module."""
     if isinstance(error, ModuleNotFoundError):
         for extra, modules in MODULES.items():
             if error.name in modules:

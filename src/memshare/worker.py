@@ -1,4 +1,4 @@
-"""One worker for any of the queues; `celery -A memshare.worker worker` runs it too.
+"""A worker for any of the queues; `celery -A memshare.worker worker` runs it too.
 
 A package is imported only where one of its queues is served: a worker of agents takes 100 MB, not a gigabyte.
 """

@@ -32,7 +32,7 @@ Short = Annotated[str, StringConstraints(strip_whitespace=True, max_length=4_000
 
 
 class BrowserArguments(Arguments):
-    """What to read, and for what."""
+    """The source to read, and the information wanted."""
 
     source: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)] = Field(
         description="the `source` of an item, or an address that stands in the question"
@@ -43,7 +43,7 @@ class BrowserArguments(Arguments):
 
 
 class PageReading(ReplyForm):
-    """What a page says."""
+    """A reading of a page."""
 
     found: bool
     answer: Short
@@ -51,7 +51,7 @@ class PageReading(ReplyForm):
 
 
 class PageSummary(ReplyForm):
-    """What a piece of a page says; empty where it says nothing of what is looked for."""
+    """A summary of a piece of a page; empty where it says nothing of what is looked for."""
 
     summary: Short
 
@@ -100,7 +100,7 @@ def run(arguments: BrowserArguments, context: Context) -> OperatorResult:
 
 
 def _shortened(text: str, looking_for: str, context: Context) -> tuple[str, str]:
-    """What the pieces of a long text say, small enough to be read at once, and a note on what was left out."""
+    """Summaries of the pieces of a long text, small enough to be read at once, and a note on what was left out."""
     parts = pieces(text, max(1, len(text) * context.room // tokens_of(text)))
     share = context.room // min(len(parts), PIECES)
     summaries = []

@@ -87,7 +87,7 @@ be empty where `waiting` is not, and nothing is to be done before it."""
 
 
 class CoordinatorArguments(Arguments):
-    """What to plan for."""
+    """The goal to plan for."""
 
     goal: Annotated[str, StringConstraints(min_length=1, max_length=1_000)] = Field(
         description="what the next plan is to find out, in a sentence"
@@ -111,7 +111,7 @@ def run(arguments: CoordinatorArguments, context: Context) -> OperatorResult:
 
 
 def document(goal: str, context: Context) -> dict[str, Any]:
-    """What the model is told."""
+    """The document that the model reads."""
     sources = context.sources
     places = {"memory": True, "documents": sources.library is not None, "web": sources.web is not None}
     return {

@@ -49,7 +49,7 @@ class Share(ReplyForm):
 
 
 class AnswerJudgement(ReplyForm):
-    """What the model says of an answer."""
+    """The model's judgement of an answer."""
 
     # Before the verdict, which is then made of it.
     reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
@@ -99,7 +99,7 @@ def shares_of(told: Iterable[tuple[str, float]], labels: Iterable[str]) -> dict[
 
 
 def _same(failed: str, answer: str) -> bool:
-    """Whether an answer is one that failed, which may have been cut."""
+    """True if an answer is the same as a failed answer, which may have been cut."""
     if failed.endswith(CUT):
         return folded(answer).startswith(folded(failed.removesuffix(CUT)))
     return folded(answer) == folded(failed)

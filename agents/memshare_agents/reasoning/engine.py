@@ -51,7 +51,7 @@ ANEW = OperatorCall(COORDINATOR, {"goal": "Go on without the step that failed."}
 
 @dataclass(frozen=True)
 class EngineRun:
-    """What became of a question. Where `verified` is false, `end` says why the run ended."""
+    """Result of a question's run. Where `verified` is false, `end` says why the run ended."""
 
     proposal: OperatorProposal | None
     verdict: Verdict | None

@@ -68,7 +68,7 @@ class OperatorProposal(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """Whether the answer holds, why, and the share of each item in it by label (each 0 to 1, together at most 1)."""
+    """Verdict on an answer, its reason, and each item's share in it by label (each 0 to 1, together at most 1)."""
 
     verified: bool
     reason: str
@@ -77,7 +77,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Context:
-    """What a step may see and use."""
+    """Everything that a step may see and use."""
 
     question: str
     """The one at hand: the task's own, or a sub-question of it."""
@@ -88,7 +88,7 @@ class Context:
     items: tuple[ShortTermItem, ...]
     """Short-term memory, as much of it as a model is shown."""
     sources_found: frozenset[str]
-    """What a search has named: besides what stands in the question, all that may be opened."""
+    """Sources that a search has named. Beside what stands in the question, only these may be opened."""
     left_out: tuple[str, ...]
     """The names of the items that there is no room for."""
     proposal: OperatorProposal | None
@@ -107,7 +107,7 @@ class Context:
     documents: tuple[str, ...] = ()
     """The documents and folders that the task is about; none: all there are."""
     is_part: bool = False
-    """Whether the question at hand is a sub-question."""
+    """True if the question at hand is a sub-question."""
 
     @property
     def asked(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class Context:
 
     @property
     def about(self) -> str:
-        """What answers to the question at hand are marked with: nothing for the task's own."""
+        """Mark of the answers to the question at hand; empty for the task's own."""
         return self.question if self.is_part else ""
 
     @property
@@ -136,7 +136,7 @@ class Context:
 
 @dataclass(frozen=True)
 class OperatorResult:
-    """What a step has done. `plan` takes its place in the queue; a verified `verdict` ends the question at hand."""
+    """Result of a step. `plan` takes its place in the queue; a verified `verdict` ends the question at hand."""
 
     said: str
     read: tuple[str, ...] = ()

@@ -60,7 +60,7 @@ def judged_in(run: EngineRun) -> tuple[JudgedAnswer, ...]:
 
 
 def learnt_in(run: EngineRun, now: float) -> tuple[Learnt, ...]:
-    """What a verified answer has from documents and web pages that were read for it, and that quote what they tell."""
+    """Statements from documents and web pages that were read for a verified answer, each with a quote."""
     pages = {item.text: item for item, share in _last(run) if run.verified and share > 0 and item.kind == "page"}
     return tuple(
         Learnt(statement=item.text, source=item.source, read=now, parents=item.parents)
@@ -159,7 +159,7 @@ class Reasoner:
 
 
 def answer_of(run: EngineRun) -> str:
-    """What the user reads: a verified answer as it is, any other after a sentence that says why it is not verified."""
+    """Text for the user: a verified answer as it is, any other after a sentence that says why it is not verified."""
     if run.verified and run.proposal:
         return run.proposal.answer
     unverified = f"This could not be verified: {run.end}."

@@ -42,7 +42,7 @@ class UsedUp(Exception):
 
 
 class RunBudget:
-    """What a run has used so far."""
+    """Usage of a run so far."""
 
     def __init__(self, limits: RunLimits, clock: Callable[[], float] = time.monotonic) -> None:
         self.usage = Usage()
@@ -94,7 +94,7 @@ class Paid(ChatAround):
 
 
 Grounds = tuple[tuple[ShortTermItem, float], ...]
-"""What an answer rests on: items that were found, each with its share in the answer."""
+"""The grounds of an answer: items that were found, each with its share in the answer."""
 
 
 @dataclass(eq=False)
@@ -111,7 +111,7 @@ class RunPart:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the task's own question."""
+        """True if it is the task's own question."""
         return self.depth == 0
 
 
@@ -202,7 +202,7 @@ def grounds_of(items: Sequence[ShortTermItem], shares: Mapping[str, float]) -> G
 
 
 def leaves(item: ShortTermItem) -> Iterator[tuple[ShortTermItem, float]]:
-    """What was found, as far as an item is no more than what was made of that; each with its part."""
+    """The found items behind an item, each with its part: those that an answer rests on, or the item itself."""
     if item.kind == "answer":
         yield from item.rests_on
     else:

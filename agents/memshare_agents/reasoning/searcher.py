@@ -29,7 +29,7 @@ Query = Annotated[
 
 
 class SearcherArguments(Arguments):
-    """What to look for, and where."""
+    """The words to look for, and where."""
 
     query: Query
     places: list[Place] = Field(default=["memory", "documents"], min_length=1, max_length=3)
@@ -75,14 +75,14 @@ Field_ = Literal[
 
 
 class Condition(Arguments):
-    """One exact condition on memories."""
+    """An exact condition on memories."""
 
     field: Field_ = Field(description="since, until: a day such as 2026-11-24; words: one that stands in it")
     value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
 
 
 class FilteredSearch(Arguments):
-    """What to look for, and which memories count: all conditions must hold."""
+    """The words to look for, and the memories that count: all conditions must hold."""
 
     query: Query
     conditions: list[Condition] = Field(max_length=6)

@@ -17,7 +17,7 @@ Kind = Literal["memory", "passage", "link", "page", "not there", "answer", "fail
 DECAY = 0.9  # of the strength is left after a step
 THRESHOLD = 0.25  # reached after 14 steps without being recalled
 LASTING: tuple[Kind, ...] = ("answer", "failed answer")
-"""What does not fade, the more important last."""
+"""Kinds of items that do not fade, the more important last."""
 LARGEST = 4  # an item takes at most one part in so many of the room
 LARGEST_FAILED = 24  # so that all failed answers of a run together leave most of the room
 OVERHEAD = 24  # tokens that an item takes beside its texts
@@ -26,7 +26,7 @@ CUT = "…"
 
 @dataclass(frozen=True)
 class ShortTermItem:
-    """One thing that was found, or not found on a page, or an answer, verified or failed (`title` is then the reason).
+    """An item that was found, or not found on a page, or an answer, verified or failed (`title` is then the reason).
 
     `source` is where it can be read whole, `memory_id` which memory of the pool or of the documents it is, and
     `similarity` that memory's cosine, with `proven` and `said` as in `Shown`; `parents` are memories of the same
@@ -50,7 +50,7 @@ class ShortTermItem:
 
     @property
     def name(self) -> str:
-        """What a person knows it by."""
+        """Name by which a person knows it."""
         what = self.about or self.source or self.title or self.text
         return f"{self.label} {what}" if self.label else what
 
@@ -106,7 +106,7 @@ class ShortTerm:
         return replace(self, items=tuple(item for item in faded if item.strength >= self.threshold))
 
     def shown(self) -> tuple[ShortTermItem, ...]:
-        """What a model is shown, as far as there is room: what lasts, then the strongest items, later ones first."""
+        """The items for a model, as far as there is room: what lasts, then the strongest items, later ones first."""
         ranked = sorted(enumerate(self.items), key=lambda one: (*_rank(one[1]), one[0]))
         left, places = self.room, set()
         for place, item in reversed(ranked):

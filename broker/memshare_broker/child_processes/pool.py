@@ -28,7 +28,7 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")  # o
 GOING_WITHIN = 5.0  # seconds from the end of its connection to its own
 
 Answer = dict[str, Any]
-"""What the process found, or why not (`refused`); and what the log is told (`notes`)."""
+"""The process's findings, or the reason for a refusal (`refused`); and notes for the log (`notes`)."""
 
 
 class Ended(Exception):
@@ -40,7 +40,7 @@ class TooLate(Exception):
 
 
 class _Process:
-    """One process, and the connection to it."""
+    """A process, and the connection to it."""
 
     def __init__(self, command: tuple[str, ...]) -> None:
         self._connection, theirs = Pipe()
@@ -96,7 +96,7 @@ class ChildProcesses:
         atexit.register(self.close)
 
     def ask(self, request: Mapping[str, object], data: bytes, seconds: float) -> Answer:
-        """What a process answers to a request; waiting for one that is free takes none of the seconds.
+        """The answer of a process to a request; the wait for a free process takes none of the seconds.
 
         Raises `Ended` and `TooLate`.
         """

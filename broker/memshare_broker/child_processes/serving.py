@@ -1,4 +1,4 @@
-"""What such a process runs: it answers one request after the other, until nobody asks any more.
+"""The main loop of a child process: it answers one request after the other, until nobody asks any more.
 
 A request may be made to take hours and all memory. Here it costs this process, and nothing else: the system ends it.
 """

@@ -40,7 +40,7 @@ class DeadLetter(Message):
 
     @property
     def retriable(self) -> bool:
-        """Whether there is a task to send again: not where a message could not be read, or proved nothing."""
+        """True if there is a task to send again: not for a message that could not be read, or that proved nothing."""
         return self.entry.task != UNREADABLE and self.reason != "signature"
 
 
@@ -99,7 +99,7 @@ class DeadLetters:
         return bool(self._client.hexists(DEAD, letter_id))
 
     def get(self, letter_id: str) -> DeadLetter:
-        """One dead letter; raises `BadInput` for an unknown id."""
+        """The dead letter of this id; raises `BadInput` for an unknown id."""
         text = self._client.hget(DEAD, letter_id)
         if text is None:
             raise BadInput(f"No dead letter has the id {letter_id!r}. `memshare dead list` shows them.")

@@ -1,4 +1,4 @@
-"""What the ledger holds: messages that are open, and those that wait beside their queues."""
+"""Contents of the ledger: open messages, and messages that wait beside their queues."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memshare_broker.wire.signing import Signer, digest
 
 
 class Entry(Message):
-    """One message of the ledger: enough to publish it again."""
+    """A message of the ledger, with enough to publish it again."""
 
     id: str
     task: str
@@ -21,11 +21,11 @@ class Entry(Message):
     stage: str
     priority: Priority = 3
     begins: bool = False
-    """Whether a journey may begin with it: then the journey shows it as its task."""
+    """True if a journey may begin with it; the journey then shows it as its task."""
     has_result: bool = False
-    """Whether a caller waits for what it did, as the result of a Celery task."""
+    """True if a caller waits for its outcome, as the result of a Celery task."""
     decides: bool = True
-    """Whether its end is part of what became of the journey. A lesson's, for one, is not."""
+    """True if its end is part of the journey's outcome. The end of a lesson, for example, is not."""
     expires: float | None = None
     """After which it is not begun any more, as Unix time in seconds."""
     signature: str | None = None
@@ -52,7 +52,7 @@ class Parked(Message):
 
 
 class Cancellation(Message):
-    """That a journey was ended before it was through: when, as Unix time in seconds, and why."""
+    """The early end of a journey: when it was ended, as Unix time in seconds, and why."""
 
     at: float
     why: str
@@ -75,7 +75,7 @@ class Outgoing(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """Whether this run of a message was the first to end, and the record that stands: its own, or the first one's."""
+    """The record that stands, of this run or of the message's first run, and whether this run was the first to end."""
 
     first: bool
     record: Record

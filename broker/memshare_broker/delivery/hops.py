@@ -43,11 +43,11 @@ AGENT = "{agent}"
 
 @dataclass(frozen=True)
 class Hop(Generic[M, R]):
-    """One hop of a journey: a Celery task of a queue, the message that it takes, and its record."""
+    """A hop of a journey: a Celery task of a queue, the message that it takes, and its record."""
 
     name: str
     ended: str
-    """What a person reads once it has ended."""
+    """Words that a person reads once it has ended."""
     task: str
     queue: str
     message: type[M]
@@ -56,17 +56,17 @@ class Hop(Generic[M, R]):
     """Where in the message's JSON the journey's id stands, such as ("task", "journey"). Nowhere: the message begins a
     journey of its own, which has the message's id."""
     begins: bool = False
-    """Whether a journey may begin here: then its message is what the journey shows as its task."""
+    """True if a journey may begin here; the journey then shows this message as its task."""
     from_outside: bool = False
-    """Whether anybody who reaches the queue may begin a journey here. Every other message is signed."""
+    """True if anybody who reaches the queue may begin a journey here. Every other message is signed."""
     has_result: bool = False
-    """Whether a caller waits for its record, as the result of the Celery task."""
+    """True if a caller waits for its record, as the result of the Celery task."""
     kept: tuple[str, ...] | None = ()
     """Fields of the record that are known for ever of a journey that is kept (`outcome_record`). None where the end of
     the hop, even as a dead letter, says nothing of what became of the journey."""
 
     behind: bool = False
-    """Whether nobody waits for it, so that it goes behind other messages of its queue."""
+    """True if nobody waits for it, so that it goes behind other messages of its queue."""
     details: tuple[str, ...] | None = ()
     """Fields of the record that only a trace shows: they are kept for MEMSHARE_KEEP_TRACES_DAYS. None: all of them."""
 

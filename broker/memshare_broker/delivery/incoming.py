@@ -80,17 +80,17 @@ log = logging.getLogger(__name__)
 
 
 def may_come(entry: Entry, hop: Hop[Any, Any], signer: Signer) -> bool:
-    """Whether a message was signed, or begins a journey of its own at a hop where anybody may do that."""
+    """True if a message was signed, or begins a journey of its own at a hop where anybody may do that."""
     return _begins(entry, hop) or signer.proves(entry.signature, entry.task, entry.id, entry.journey, entry.body)
 
 
 def _begins(entry: Entry, hop: Hop[Any, Any]) -> bool:
-    """Whether it begins a journey where anybody may; then nobody looks at its signature, which can be anything."""
+    """True if it begins a journey where anybody may; its signature, which can be anything, is then not checked."""
     return hop.from_outside and entry.journey == entry.id
 
 
 def is_replayed(entry: Entry, hop: Hop[Any, Any], ledger: Ledger) -> bool:
-    """Whether a message that may come was signed longer ago than records are kept, and is not open.
+    """True if a message that may come was signed longer ago than records are kept, and is not open.
 
     Then it may have ended long ago.
     """
@@ -100,7 +100,7 @@ def is_replayed(entry: Entry, hop: Hop[Any, Any], ledger: Ledger) -> bool:
 
 
 def replayed(entry: Entry) -> GiveUp:
-    """What is said of such a message."""
+    """The error for a message that is replayed."""
     return GiveUp(
         f"The message {entry.id!r} was signed longer ago than records are kept (MEMSHARE_KEEP_DAYS), and nothing waits "
         "for it, so it was not run: what it does may have been done, and forgotten since.",
@@ -109,7 +109,7 @@ def replayed(entry: Entry) -> GiveUp:
 
 
 def unsigned(entry: Entry) -> GiveUp:
-    """What is said of a message that had to be signed."""
+    """The error for a message that had to be signed, and was not."""
     return GiveUp(
         f"The message {entry.id!r} for a task of the workers has no signature of this deployment, so it was not run. "
         "If a worker of yours sent it, the workers do not have the same MEMSHARE_SECRET: once they have, it is sent "

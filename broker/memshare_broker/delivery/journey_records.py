@@ -73,14 +73,14 @@ def plain(kept: bytes) -> bytes:
 
 
 class OutcomeRecord(BaseModel):
-    """What became of a journey so far; fields are None until it is known."""
+    """The outcome of a journey so far; fields are None until they are known."""
 
     question: str | None = None
     total: float | None = None
     threshold: float | None = None
     accepted: bool | None = None
     outcome: str | None = None
-    """What the memory service did with the pair; "not verified" for an answer that is not graded, "not graded" where no
+    """The pair's outcome at the memory service; "not verified" for an answer that is not graded, "not graded" where no
     model grades, "dropped" for a dead letter that was, "cancelled" for a journey that was ended."""
     memory_id: UUID | None = None
     error: str | None = None
@@ -96,7 +96,7 @@ class OutcomeRecord(BaseModel):
 
 
 def read_outcomes(client: redis.Redis, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
-    """What is known of these journeys; those that were never opened are left out."""
+    """The outcomes of these journeys; journeys that were never opened are left out."""
     texts = client.hmget(KEPT, list(journeys)) if journeys else []
     return {one: OutcomeRecord.model_validate_json(text) for one, text in zip(journeys, texts, strict=True) if text}
 
@@ -115,7 +115,7 @@ def recent(client: redis.Redis) -> list[str]:
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:
-    """Those of some journeys in whose records of these stages a name stands, such as an id; they are read at once."""
+    """The journeys in whose records of these stages a name stands, such as an id; all records are read at once."""
     with client.pipeline(transaction=False) as ask:
         for one in journeys:
             ask.execute_command("HMGET", journey_key(one), *stages, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
@@ -146,7 +146,7 @@ def join(lasting: bytes, details: bytes | None) -> Record:
 
 
 def read_records(client: redis.Redis, journeys: Sequence[str]) -> list[dict[str, Any]]:
-    """What is known of each of these journeys, by stage, read in one step: empty for an unknown id."""
+    """The records of each of these journeys, by stage, read in one step; empty for an unknown id."""
     asking = client.pipeline(transaction=False)
     for journey in journeys:
         for key in (journey_key(journey), trace_key(journey)):

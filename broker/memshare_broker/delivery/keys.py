@@ -57,7 +57,7 @@ UNACKED_INDEX = "unacked_index"
 
 TABLE: dict[str, str] = {name.lower(): key for name, key in dict(globals()).items() if name.isupper()}
 TABLE |= {"dead_reasons": DEAD_REASONS, "metrics": METRICS}
-"""What the scripts are given: every key above, by its name in small letters."""
+"""Keys for the scripts: every key above, by its name in small letters."""
 
 
 def open_key(queue: str) -> str:
@@ -71,7 +71,7 @@ def since_key(queue: str) -> str:
 
 
 def journey_key(journey: str) -> str:
-    """What is known of a journey."""
+    """The records of a journey."""
     return JOURNEY + journey
 
 

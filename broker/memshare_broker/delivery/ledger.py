@@ -30,12 +30,12 @@ from memshare_broker.wire.messages import Record
 
 
 def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryResult:
-    """What a task did; `request` is Celery's."""
+    """Result of a task that was done; `request` is Celery's."""
     return _result(app.backend, task_id, record, SUCCESS, request)
 
 
 def revoked(app: Celery, task_id: str, why: str) -> CeleryResult:
-    """That a task was cancelled."""
+    """Result of a task that was cancelled."""
     backend: Any = app.backend
     return _result(backend, task_id, backend.prepare_exception(TaskRevokedError(why)), REVOKED, None)
 
@@ -50,10 +50,10 @@ def _result(backend: Any, task_id: str, value: Any, state: str, request: Any) ->
 
 
 Facts = Mapping[str, JsonValue]
-"""What is known for ever of a journey that was opened to be kept (`memshare_broker.delivery.journey_records`)."""
+"""Facts known for ever of a journey that was opened to be kept (`memshare_broker.delivery.journey_records`)."""
 
 CancelOutcome = Literal["cancelled", "running", "ended"]
-"""What became of a message whose journey was to end: it may run at this moment, or have ended before."""
+"""State of a message whose journey was to end: cancelled, running at this moment, or ended before."""
 
 
 class Failures(NamedTuple):
@@ -161,7 +161,7 @@ class Ledger:
         return cast(CancelOutcome, reply.decode())
 
     def open_of(self, ids: Sequence[str]) -> list[Entry]:
-        """Those of these messages that are open."""
+        """The open messages among these ids."""
         texts = self._client.hmget(MESSAGES, list(ids)) if ids else []
         return [Entry.model_validate_json(text) for text in texts if text]
 
@@ -174,7 +174,7 @@ class Ledger:
         self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold, "1" if ages else "")
 
     def is_in_hand(self, message_id: str) -> bool:
-        """Whether a worker that is there, or was a moment ago, works on a message."""
+        """True if a worker that is there, or was a moment ago, works on a message."""
         return bool(self._client.hexists(INCARNATIONS, message_id))
 
     def fail(self, entry: Entry, reason: Reason) -> Failures:
@@ -201,7 +201,7 @@ class Ledger:
         return bool(self._run("revive", entry, entry.model_dump_json()))
 
     def journey(self, journey: str) -> dict[str, Any]:
-        """What is known of a submission, by stage: empty for an unknown id."""
+        """The records of a submission, by stage; empty for an unknown id."""
         return read_records(self._client, [journey])[0]
 
     def records(self, journeys: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a stage of a journey is: a hop with its message, the work it does, and what it says of its outcome."""
+"""Stages of a journey: each is a hop with its message, the work it does, and the outcome it reports."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from memshare_broker.wire.messages import Message
 
 
 class Outcome(NamedTuple):
-    """What a stage did, for its journey and its caller, what comes after it, and what is counted."""
+    """Outcome of a stage: the record for its journey and caller, the messages that follow, and the counted samples."""
 
     record: Message
     following: NextMessage | tuple[NextMessage, ...] | None = None
@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
     """How it ended, in one of a few words."""
     counted: tuple[Sample, ...] = ()
     kept: Mapping[str, JsonValue] = {}
-    """What is known for ever of the journey, beside the fields of the record that its hop names."""
+    """Facts known for ever of the journey, beside the fields of the record that its hop names."""
 
     @property
     def followings(self) -> tuple[NextMessage, ...]:

@@ -45,7 +45,7 @@ OUTAGE_CAP = 15  # seconds; that long after an outage all goes on
 
 @dataclass(frozen=True)
 class StageServices:
-    """What every stage needs of the broker."""
+    """The broker's services that every stage needs."""
 
     ledger: Ledger
     dead_letters: DeadLetters
@@ -181,7 +181,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
 
 
 def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
-    """What is known for ever of the journey, if it is kept."""
+    """The facts known for ever of the journey, if it is kept."""
     told = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
     return told | dict(outcome.kept)
 
@@ -246,5 +246,5 @@ def _trace_ended(
 
 
 def _is_first(entry: Entry) -> bool:
-    """Whether a journey begins with this very message, which gave it its id."""
+    """True if a journey begins with this very message, which gave the journey its id."""
     return entry.id == entry.journey

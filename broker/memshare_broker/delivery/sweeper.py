@@ -40,7 +40,7 @@ LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking fo
 
 
 class ParkedMessages:
-    """Those of one Redis; the ledger parks them."""
+    """The parked messages of one Redis; the ledger parks them."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -57,7 +57,7 @@ class ParkedMessages:
         return self.of([message_id]).get(message_id)
 
     def of(self, ids: Sequence[str]) -> dict[str, Parked]:
-        """Those of some messages that wait beside their queues, by id."""
+        """The messages of these ids that wait beside their queues, by id."""
         if not ids:
             return {}
         with self._client.pipeline(transaction=False) as ask:
@@ -188,7 +188,7 @@ def _now(client: redis.Redis) -> float:
 
 
 def _turned_back(client: redis.Redis) -> bool:
-    """Whether the clock of Redis has gone back since the last sweep."""
+    """True if the clock of Redis has gone back since the last sweep."""
     now = _now(client)
     last = client.set(SWEPT, str(now), get=True)
     return last is not None and now < float(str(last))
@@ -209,7 +209,7 @@ def _unseen_since(client: redis.Redis, queue: str, moment: float) -> set[str]:
 
 
 def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
-    """Those of some messages, in no queue, that no worker has taken, nor notes so a moment later."""
+    """Ids of messages, in no queue, that no worker has taken; checked again a moment later."""
     for pause in (0.0, TAKEN_WITHIN):
         if not ids:
             break
@@ -220,8 +220,8 @@ def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
 
 
 def _silent(client: redis.Redis, queue: str, orphans: Mapping[str, bool], since: float) -> set[str]:
-    """Those of a queue's messages whose workers have vanished, or never said that they are there, and did nothing since
-    then; `orphans` says of each whether it vanished."""
+    """Ids of a queue's messages whose workers have vanished, or never said that they are there and did nothing after
+    `since`; `orphans` says of each message whether its worker vanished."""
     seen = client.zmscore(open_key(queue), list(orphans)) if orphans else []
     return {
         one

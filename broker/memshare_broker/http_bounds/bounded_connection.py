@@ -1,4 +1,4 @@
-"""One HTTP connection with bounds: of its headers, of the time a request or an answer takes, of requests at once.
+"""An HTTP connection with bounds: of its headers, of the time a request or an answer takes, of requests at once.
 
 uvicorn bounds headers with h11 alone, which takes three times as long as httptools, and bounds neither the time in
 which a request arrives nor the connections from one address.
@@ -127,7 +127,7 @@ LINGER = 2.0  # seconds in which a client may read why it was refused
 
 
 class Bounds(NamedTuple):
-    """What differs from server to server: how an error is worded, by status and detail, and how long to wait."""
+    """Differences between servers: how an error is worded, by status and detail, and how long to wait."""
 
     refusal: Callable[[int, str], Response]
     body_within: float
@@ -298,5 +298,5 @@ class BoundedConnection(HttpToolsProtocol):
 def bounded(
     bounds: Bounds, count: ConnectionCount, connection: type[BoundedConnection] = BoundedConnection
 ) -> type[asyncio.Protocol]:
-    """What uvicorn takes as its `http`: makes a connection with these bounds."""
+    """Factory for uvicorn's `http`: it makes a connection with these bounds."""
     return cast("type[asyncio.Protocol]", partial(connection, bounds, count))

@@ -17,7 +17,7 @@ from memshare_broker.observe.plain_text import has_all_characters, plain, plain_
 
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
-    """What a log line is about, such as `task_id` and `agent`, for its `extra`; None is left out."""
+    """Ids for a log line's `extra`, such as `task_id` and `agent`; None is left out."""
     return {"ids": {name: masked(str(value)) for name, value in values.items() if value is not None}}
 
 
@@ -34,7 +34,7 @@ class Text(ColorFormatter):
 
 
 class Json(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, message, the ids and, of an error, its traceback."""
+    """A JSON object for each line: time (UTC), level, logger, message, the ids and, of an error, its traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
@@ -74,7 +74,7 @@ def set_up_worker(form: Literal["text", "json"]) -> None:
 
 
 def is_json() -> bool:
-    """Whether this process logs in JSON by now: then nothing else belongs on standard error."""
+    """True if this process logs in JSON by now; then nothing else belongs on standard error."""
     return any(isinstance(one.formatter, Json) for one in logging.getLogger().handlers)
 
 

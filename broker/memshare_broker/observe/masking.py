@@ -1,4 +1,4 @@
-"""What of a value is shown in logs and in Flower: its beginning, without secrets."""
+"""The part of a value that is shown in logs and in Flower: its beginning, without secrets."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def cut(text: str) -> str:
 
 
 def _shown(match: re.Match[str]) -> str:
-    """What stays of a match: the name of the secret and its quote, or the address after a login."""
+    """The part of a match that is shown: the name of the secret and its quote, or the address after a login."""
     groups = match.groupdict()
     if groups.get("login") is None:
         return f"{match['shown']}{groups.get('quote') or ''}…"

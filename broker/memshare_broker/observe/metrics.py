@@ -1,6 +1,6 @@
-"""What is counted: in Redis, by the script that records the effect, so that it counts once, whatever is killed.
+"""Metrics counted in Redis, by the script that records the effect, so that each counts once, whatever is killed.
 
-`memshare metrics` shows it to Prometheus (`memshare.operate.metrics`).
+`memshare metrics` shows them to Prometheus (`memshare.operate.metrics`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SIMILARITIES = tuple(tenth / 10 for tenth in range(11))
 
 
 class Metric(NamedTuple):
-    """One metric that is counted in Redis; a histogram has the upper bounds of its buckets, ascending."""
+    """A metric that is counted in Redis; a histogram has the upper bounds of its buckets, ascending."""
 
     name: str
     help: str
@@ -32,7 +32,7 @@ class Metric(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """What is added to one field of the metrics: a number as text, or `NOW`."""
+    """An amount to add to one field of the metrics: a number as text, or `NOW`."""
 
     field: str
     by: str
@@ -81,7 +81,7 @@ def count(name: str, by: float | str = 1, **labels: str) -> Sample:
 
 
 def observe(name: str, value: float, **labels: str) -> tuple[Sample, ...]:
-    """One value in a histogram: its bucket, which is not cumulative here, and the sum; none if it is not finite."""
+    """Samples of a value in a histogram: its bucket, not cumulative here, and the sum; none if it is not finite."""
     metric = COUNTED[name]
     known = {label: labels[label] for label in metric.labels}
     if not isfinite(value):

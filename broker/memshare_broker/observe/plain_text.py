@@ -56,7 +56,7 @@ def _escaped(sign: str) -> str:
 
 
 def has_all_characters(file: TextIO | None) -> bool:
-    """Whether the encoding of a file has every character; no file lacks none."""
+    """True if the encoding of a file has every character, or if there is no file."""
     return (getattr(file, "encoding", None) or "utf-8").lower().startswith("utf")
 
 

@@ -1,4 +1,4 @@
-"""What Celery tells others of a task that runs: short, and without secrets, whoever sent it."""
+"""The information that Celery gives others about a running task: short, and without secrets, whoever sent it."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class ShortRequest(Request):
         super().send_event(type, **fields)
 
     def info(self, safe: bool = False) -> Any:  # noqa: ARG002 - never anything else
-        """What `inspect` is told: never the arguments themselves."""
+        """The reply to `inspect`: never the arguments themselves."""
         return super().info(safe=True)
 
 
 def _is_plain(embedded: Any) -> bool:
-    """Whether nothing but the task comes with a message; Celery takes any field of a request from there."""
+    """True if nothing but the task comes with a message; Celery takes any field of a request from there."""
     return isinstance(embedded, Mapping) and embedded.keys() <= _EMBEDDED and not any(embedded.values())

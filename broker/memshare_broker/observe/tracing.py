@@ -96,7 +96,7 @@ def note(about: Mapping[str, Value]) -> None:
 
 
 def tokens(usage: Usage | None) -> dict[str, Value]:
-    """What calls took, in the words of OpenTelemetry's conventions for generative AI."""
+    """The tokens of calls, in the words of OpenTelemetry's conventions for generative AI."""
     if usage is None:
         return {}
     return {
@@ -138,7 +138,7 @@ def end() -> None:
 
 
 def wanted(environment: Mapping[str, str]) -> bool:
-    """Whether these variables ask for traces."""
+    """True if these variables ask for traces."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip()

@@ -37,7 +37,7 @@ class Sdk:
         self.tracer = self._provider.get_tracer("memshare")
 
     def samples(self, trace_id: int) -> bool:
-        """Whether a trace is among those that are recorded."""
+        """True if a trace is among those that are recorded."""
         result = self._provider.sampler.should_sample(None, trace_id, "journey")
         return result.decision is Decision.RECORD_AND_SAMPLE
 

@@ -1,4 +1,4 @@
-"""What Celery and kombu do another way here, all in one place; a test names each private name that is touched.
+"""Changes to Celery and kombu, all in this place; a test names each private name that they touch.
 
 Transport: kombu's for Redis, with fewer round trips. Whatever workers send and take is as kombu has it, so plain Celery
 clients and workers of the same queues see no difference. Consumer: what cannot be read becomes a dead letter, and the
@@ -213,7 +213,7 @@ class Connection(kombu.Connection):
 
 
 class Messaging(AMQP):
-    """What a Celery app takes its connections from."""
+    """The source of a Celery app's connections."""
 
     Connection = Connection
     BrokerConnection = Connection
@@ -227,7 +227,7 @@ class CarefulConsumer(Consumer):
     """Looks at every message before Celery does, and buries those that it cannot run."""
 
     def create_task_handler(self, *args: Any, **more: Any) -> Callable[[Message], None]:
-        """What is called with every message. Whatever is in it, the worker goes on."""
+        """Function that is called with every message. Whatever the message holds, the worker goes on."""
         handle = super().create_task_handler(*args, **more)
 
         def receive(message: Message) -> None:
@@ -389,6 +389,6 @@ class Dispatcher(EventDispatcher):
 
 
 class Events(CeleryEvents):
-    """What an app takes its dispatcher from."""
+    """The source of an app's event dispatcher."""
 
     dispatcher_cls = "memshare_broker.runtime.celery_patches:Dispatcher"

@@ -193,7 +193,7 @@ class WorkerWatch(threading.Thread):
 
 
 def takes_tasks(consumer: Consumer) -> bool:
-    """Whether a worker really takes tasks: its consumer runs and is connected, and so does its pool."""
+    """True if a worker really takes tasks: its consumer runs and is connected, and its pool is active."""
     there = consumer.blueprint.state == RUN and consumer.pool is not None and consumer.pool.active
     return bool(there and consumer.connection and consumer.connection.connected)
 
@@ -213,7 +213,7 @@ CHATTY = ("httpx", "httpx2", "celery.worker.strategy", "celery.app.trace")
 
 @dataclass(frozen=True)
 class WorkerPart:
-    """What a package adds to a worker."""
+    """The queues, tasks and other parts that a package adds to a worker."""
 
     queues: Callable[[Settings], Sequence[str]]
     register: Callable[[Celery, Settings], None]

@@ -26,7 +26,7 @@ T = TypeVar("T", str, SecretStr)
 
 
 def unusable(error: ValidationError) -> BadInput:
-    """What is said of the first setting that cannot be used; passwords stay out of it."""
+    """The error for the first setting that cannot be used; passwords stay out of it."""
     first = error.errors()[0]
     name = str(first["loc"][0])
     value = "…" if name in ("flower_auth", "secret") else re.sub(r"//.*@", "//…@", str(first["input"]))
@@ -96,7 +96,7 @@ PROVIDERS = ("openai", "mistral")
 """The providers of chat models, as the name of a model begins: PROVIDER:NAME."""
 ADDRESSES = tuple(f"{one}_base_url" for one in PROVIDERS)
 VARIABLES = (*(f"{one}_api_key" for one in PROVIDERS), *ADDRESSES)
-"""What their clients read from the environment, in capitals; a file may have these beside the settings."""
+"""Variables of the environment, in capitals, that their clients read; a file may have these beside the settings."""
 
 
 def environment_before_file(
@@ -113,7 +113,7 @@ def environment_before_file(
 
 
 def _is_held(file: Path) -> bool:
-    """Whether the process that wrote a file is there."""
+    """True if the process that wrote a file is there."""
     try:
         with file.open() as opened:
             fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)

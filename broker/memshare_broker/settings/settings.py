@@ -343,7 +343,7 @@ class Settings(
 
     @property
     def pool_is_embedded(self) -> bool:
-        """Whether the pool lies in the data folder, where one process at a time has it open."""
+        """True if the pool lies in the data folder, where one process at a time has it open."""
         return not self.qdrant_url
 
     @cached_property
@@ -369,7 +369,7 @@ def load_settings(data: Path | None = None) -> Settings:
 
 
 def _is_unknown(variable: str) -> bool:
-    """Whether a variable looks like a setting that there is not; one that is empty sets nothing."""
+    """True if a variable looks like a setting, but no such setting exists; an empty variable sets nothing."""
     name = variable.upper().removeprefix(PREFIX)
     value = os.environ[variable]
     if name == variable.upper() or name.lower() in Settings.model_fields or not value or OF_OTHERS.fullmatch(name):

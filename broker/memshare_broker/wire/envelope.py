@@ -1,4 +1,4 @@
-"""What lies in a queue, read so that nothing in it can stop a worker: kombu's envelope, and Celery's task in it.
+"""The contents of a queue, read so that nothing in them can stop a worker: kombu's envelope with Celery's task.
 
 Whoever reaches Redis can push anything into a queue's list. kombu and Celery take it for what they wrote themselves,
 and a list in place of an id ends the process. So it is checked against the forms below first.
@@ -29,7 +29,7 @@ class UnreadableMessage(Exception):
 
 
 class _Properties(BaseModel):
-    """What kombu reads of a message's properties; others are left out."""
+    """The properties of a message that kombu reads; others are left out."""
 
     delivery_tag: Label
     priority: int | None = None
@@ -48,7 +48,7 @@ class _Envelope(BaseModel):
 
 
 class _Headers(BaseModel):
-    """What Celery reads of a task's headers. Times are ISO 8601."""
+    """The headers of a task that Celery reads. Times are ISO 8601."""
 
     model_config = ConfigDict(extra="allow", allow_inf_nan=False)
 
@@ -75,7 +75,7 @@ class _Headers(BaseModel):
 
 
 class _Embedded(BaseModel):
-    """What Celery would do after a task. Any other field of it would stand in place of the task's own id or queue."""
+    """Celery's options for after a task. Any other field would stand in place of the task's own id or queue."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -173,7 +173,7 @@ def _wrapped(raw: bytes, queue: str, why: str, found: object) -> dict[str, Any]:
 
 
 def is_id(value: object) -> bool:
-    """Whether this can name a message."""
+    """True if this value can name a message."""
     return isinstance(value, str) and 0 < len(value) <= 200 and value.isprintable()
 
 

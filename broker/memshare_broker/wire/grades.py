@@ -1,4 +1,4 @@
-"""What the scorer says of a pair, and what the memory service did with it: messages as in `messages`."""
+"""The scorer's grade of a pair, and the pair's outcome at the memory service: messages as in `messages`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class OfferedPair(Message):
 
 
 class QuestionTask(Message):
-    """What a client submits to `agents.NAME.question`: a standard answer, for which a question is wanted.
+    """Task that a client submits to `agents.NAME.question`: a standard answer, for which a question is wanted.
 
     `round` counts the questions that were wanted for this answer, this one included; `earlier` are those that it got.
     """
@@ -122,14 +122,14 @@ class VerdictTask(Message):
 
 
 class Opinion(Message):
-    """What somebody said of an answer, from 0 (wrong) to 1 (right)."""
+    """Somebody's verdict on an answer, from 0 (wrong) to 1 (right)."""
 
     by: Label
     reward: float = Field(ge=0, le=1)
 
     @property
     def is_wrong(self) -> bool:
-        """Whether it is nearer to wrong than to right."""
+        """True if it is nearer to wrong than to right."""
         return self.reward < 0.5
 
 
@@ -143,7 +143,7 @@ SettlementOutcome = Literal["stored", "duplicate", "replaced", "rejected", "not 
 
 
 class Settlement(Message):
-    """What the memory service did with a graded pair; "not graded" is the scorer's word, where there is no model."""
+    """Outcome of a graded pair at the memory service; "not graded" is the scorer's word, where there is no model."""
 
     memory_id: UUID | None
     outcome: SettlementOutcome

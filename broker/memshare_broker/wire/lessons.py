@@ -15,7 +15,7 @@ LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
 
 
 class Said(Message):
-    """What a memory says; a statement has no prompt, or the question that it answers."""
+    """The text of a memory; a statement has no prompt, or the question that it answers."""
 
     id: UUID
     prompt: str | None
@@ -34,7 +34,7 @@ class CompareTask(PaidTask):
 
 
 class Compared(Message):
-    """What the scorer said: the memories that contradict the one, each with the reason."""
+    """The scorer's reply: the memories that contradict `memory_id`, each with the reason."""
 
     memory_id: UUID
     contradicted: dict[UUID, str]
@@ -53,7 +53,7 @@ class ComparedPairs(Message):
 
 
 class NotedPairs(Message):
-    """What the memory service did with it: of how many pairs it was noted. A pair is left out where one is gone."""
+    """Reply of the memory service: how many pairs it noted. A pair is left out where one of its memories is gone."""
 
     memory_id: UUID
     noted: int
@@ -90,7 +90,7 @@ class Extracted(Message):
 
 
 class NotedConcepts(Message):
-    """What the memory service did with the concepts of a memory.
+    """Reply of the memory service to the concepts of a memory.
 
     "gone" is a memory that was forgotten meanwhile, "changed" one that says something else by now.
     """
@@ -137,7 +137,7 @@ class UsedMemory(Message):
 
 
 class Evidence(Message):
-    """What somebody's graded task, or their feedback, says of a memory: whether it helped (1) or misled (0).
+    """Somebody's graded task, or their feedback, as evidence on a memory: whether it helped (1) or misled (0).
 
     An `outcome` is the grade of an answer of memshare's own agents, which may have been `accepted`; of an `offer`,
     somebody outside answered, and says what was shown.
@@ -160,12 +160,12 @@ class Evidence(Message):
 
     @property
     def key(self) -> str:
-        """What it is kept under: a person's last word about a memory is the one that counts."""
+        """Key under which it is kept: a person's last word about a memory is the one that counts."""
         return f"{self.memory.id} {self.by}"
 
 
 class Lesson(Message):
-    """What the trainer did with a message.
+    """The trainer's report on a message.
 
     `accuracy` and `ndcg` are of the lessons and outcomes that are never trained on, with the version in use and with
     what was to replace it: how likely the memory that is ranked first helps, and nDCG of the ranking, 0 to 1. `version`

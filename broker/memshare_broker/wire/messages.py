@@ -38,7 +38,7 @@ def turns_of(text: str) -> list[tuple[str, str]]:
 
 
 def asked(text: str) -> str:
-    """What a task is compared by: of a conversation the last turn, with the turns before it behind it.
+    """Text by which a task is compared: of a conversation the last turn, with the turns before it behind it.
 
     The newest come first, as far as they fit: an encoder reads the beginning of a text, and what is asked stands at
     the end of a conversation. Any other text is compared as it is.
@@ -89,7 +89,7 @@ class PaidTask(Message):
 
 
 class Turn(Message):
-    """One turn of a conversation."""
+    """A turn of a conversation."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -113,7 +113,7 @@ class Embedding(Message):
 
 
 class AgentTask(Message):
-    """What a client submits to `agents.NAME`: a prompt, or a conversation that ends with the task."""
+    """Task that a client submits to `agents.NAME`: a prompt, or a conversation that ends with the task."""
 
     prompt: str | None = None
     messages: tuple[Turn, ...] | None = None
@@ -193,7 +193,7 @@ class Quoted(Message):
 
 
 class Step(Message):
-    """One step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
+    """A step of the reasoning agent: an operator that ran, what it read and what it said, cut to a length.
 
     `number` counts from 1, `parent` is the step that called it, `left_out` what was known and not read for want of
     room, `knowledge` the memories that it found or used, and `verified` its verdict where it judged an answer.

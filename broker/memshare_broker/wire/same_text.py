@@ -52,5 +52,5 @@ def letters(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a text shows nothing: it is empty, or has white space and invisible characters alone."""
+    """True if a text shows nothing: it is empty, or has white space and invisible characters alone."""
     return all(one.isspace() or unicodedata.category(one) in ("Cc", "Cf") for one in _BLANK.sub("", text))

@@ -103,7 +103,7 @@ class Signer:
         return f"{at}.{_mac(self.keys[0], _canonical([task, message_id, journey, body, at]))}"
 
     def proves(self, signature: object, task: str, message_id: str, journey: str, body: object) -> bool:
-        """Whether one of the keys made this signature for this very message."""
+        """True if one of the keys made this signature for this very message."""
         if not isinstance(signature, str) or not signature.isascii():
             return False
         at, dot, mac = signature.rpartition(".")
@@ -112,7 +112,7 @@ class Signer:
 
     @property
     def fingerprints(self) -> tuple[str, ...]:
-        """What may be told of the keys, to see whether two workers have the same."""
+        """Fingerprints of the keys, which may be told, to see whether two workers have the same keys."""
         return tuple(_mac(key, b"fingerprint")[:16] for key in self.keys)
 
 

@@ -24,7 +24,7 @@ _KEY = "memshare:concepts:explored:"
 
 
 class Explored(Message):
-    """One gap that was asked about."""
+    """A gap that was asked about."""
 
     gap: str
     """A digest of its id, which has names of concepts: these may have to be forgotten, and that it was asked not."""
@@ -44,11 +44,11 @@ class ExploredGaps:
         self._key = _KEY + pool
 
     def all(self) -> list[Explored]:
-        """What was asked, the newest first."""
+        """The gaps that were asked about, the newest first."""
         return [Explored.model_validate_json(text) for text in self._client.lrange(self._key, 0, -1)]
 
     def not_asked(self, gaps: Iterable[Gap]) -> list[Gap]:
-        """Those of some gaps that were not asked about."""
+        """The given gaps that were not asked about."""
         known = {one.gap for one in self.all()}
         return [gap for gap in gaps if Explored.of(gap, 0).gap not in known]
 
@@ -71,7 +71,7 @@ Told = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max
 
 
 class Target(Message):
-    """What is asked about. Its examples stand in an order that new questions are to go on with."""
+    """The subject of the questions. Its examples stand in an order that new questions are to go on with."""
 
     clusters: tuple[int, ...]
     name: str
@@ -81,7 +81,7 @@ class Target(Message):
 
 
 class WantedQuestions(Message):
-    """What questions are wanted: about what, how many, and what for."""
+    """Wanted questions: their subject, number and purpose."""
 
     target: Target
     count: int = Field(ge=1, le=50)

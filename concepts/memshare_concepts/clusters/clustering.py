@@ -51,7 +51,7 @@ def _numbered(communities: Sequence[int]) -> NDArray[np.int64]:
 
 NEIGHBOURS = 10
 CONCEPTS = 0.5
-"""What similarity of concepts counts beside the cosine."""
+"""Weight of the similarity of concepts, beside the cosine."""
 
 ROWS = 512  # memories that are compared with all others at a time
 

@@ -1,1 +1,1 @@
-"""What a pool lacks: concepts that nothing is about, thin clusters, and clusters that nothing connects."""
+"""Gaps of a pool: concepts that nothing is about, thin clusters, and clusters that nothing connects."""

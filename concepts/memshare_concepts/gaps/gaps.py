@@ -157,7 +157,7 @@ NAMED_BY = 2
 """So many memories have to name a concept."""
 
 FREQUENCY = 0.1
-"""What the logarithm of how many do counts beside two cosines."""
+"""Weight of the logarithm of the number of memories that name a concept, beside two cosines."""
 
 
 def unexplained(

@@ -19,7 +19,7 @@ Kind = Literal["unexplained", "thin", "unconnected", "asked"]
 
 @dataclass(frozen=True)
 class Gap:
-    """What is missing."""
+    """Something that a pool lacks."""
 
     kind: Kind
     """`unexplained`: a concept that memories name and none is about; `thin`: a cluster of few memories;
@@ -36,7 +36,7 @@ class Gap:
 
     @property
     def id(self) -> str:
-        """What stays the same as the pool grows, so that a gap which was dismissed stays so."""
+        """Id that stays the same as the pool grows, so that a dismissed gap stays dismissed."""
         if self.kind == "asked":  # a question is too long to be typed
             return f"asked:{blake2b(key(self.names[0]).encode(), digest_size=5).hexdigest()}"
         return ":".join([self.kind, *sorted(key(name) for name in self.names)])
@@ -81,7 +81,7 @@ class OpenQuestions:
         self._key = QUESTIONS + pool
 
     def all(self) -> list[OpenQuestion]:
-        """Those that are open, the newest first."""
+        """The open questions, the newest first."""
         found = [OpenQuestion.model_validate_json(text) for text in self._client.hvals(self._key)]
         return sorted(found, key=lambda one: (-one.at, one.question))
 

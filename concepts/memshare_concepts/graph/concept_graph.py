@@ -246,7 +246,7 @@ class ConceptGraph:
         return dict(sorted(found, key=lambda one: (-one[1], one[0])))
 
     def topic(self, memory: UUID) -> str | None:
-        """What a memory is about. Raises KeyError for an unknown memory."""
+        """The topic of a memory. Raises KeyError for an unknown memory."""
         number = self.index.topic(memory)
         return None if number is None else self.index.name(number)
 

@@ -64,7 +64,7 @@ class Cooccurrence(NamedTuple):
 
 
 def counted(number: int, memories: Sequence[Members]) -> Cooccurrence:
-    """What the concept `number` occurs with in its memories."""
+    """The concepts that occur with the concept `number` in its memories."""
     if not memories:
         return Cooccurrence(*(np.empty(0, np.int32) for _ in range(3)))
     together = np.concatenate(memories, axis=1)
@@ -217,7 +217,7 @@ class ConceptIndex:
         return self._members[self._slots[memory]]
 
     def cooccurrence(self, number: int) -> Cooccurrence:
-        """What a concept occurs with."""
+        """The concepts that occur with a concept."""
         kept = self._kept.get(number)
         if kept is None:
             kept = counted(number, [self._members[slot] for slot in self._holders[number]])

@@ -18,7 +18,7 @@ def similarity(first: Vector, second: Vector) -> float:
 
 
 def contributions(first: Vector, second: Vector) -> dict[str, float]:
-    """What each name that both have adds to the similarity, the largest part first."""
+    """The part that each shared name adds to the similarity, the largest part first."""
     shared = {name: sqrt(weight * second[name]) for name, weight in first.items() if name in second}
     return dict(sorted(shared.items(), key=lambda one: (-one[1], one[0])))
 
@@ -40,7 +40,7 @@ def mean(vectors: Iterable[tuple[float, Vector]]) -> dict[str, float]:
 
 
 def intersection(vectors: Sequence[Vector]) -> dict[str, float]:
-    """What vectors have in common: the geometric mean of each weight. Equal vectors give themselves.
+    """Intersection of vectors: the geometric mean of each weight. Equal vectors give themselves.
 
     Vectors without a name that all have give their mean, as nothing says more about them.
     """

@@ -36,7 +36,7 @@ LINKS = 4
 """To so many others a cluster is drawn near."""
 
 GAP = 0.12
-"""What lies between two discs at least, as a share of their radii."""
+"""Least distance between two discs, as a share of their radii."""
 
 ROUNDS = 200
 """At most so often discs are moved apart."""
@@ -178,7 +178,7 @@ _INLINE = """\
 
 @dataclass(frozen=True)
 class Colours:
-    """What memories are coloured by, beside their cluster and their score."""
+    """Values by which memories are coloured, beside their cluster and their score."""
 
     credibility: Mapping[UUID, float]
     remembered: Mapping[UUID, float] = field(default_factory=dict)

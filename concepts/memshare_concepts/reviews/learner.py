@@ -40,7 +40,7 @@ class ReviewPlan:
     """The memories of a day, in the order in which they are asked."""
 
     due: tuple[UUID, ...]
-    """One at a time, the one that is likeliest to be forgotten first."""
+    """Memories to ask one at a time, the likeliest to be forgotten first."""
     together: tuple[tuple[UUID, ...], ...]
     """Several of a cluster, by one question that needs all of them."""
     later: tuple[UUID, ...]
@@ -91,7 +91,7 @@ def start_of_day(now: float) -> float:
 
 
 def _is_free(one: UUID, clusters: Clusters, taken: dict[int, UUID]) -> bool:
-    """Whether no other memory of its cluster is taken; takes the cluster for it."""
+    """True if no other memory of its cluster is taken; takes the cluster for it."""
     return one not in clusters or taken.setdefault(clusters[one], one) == one
 
 
@@ -107,7 +107,7 @@ def _groups(
 
 
 class ReviewLearner:
-    """What a person knows of a pool. Only memories with a question can be asked, so statements are left out."""
+    """A person's knowledge of a pool. Only memories with a question can be asked, so statements are left out."""
 
     def __init__(
         self, shelf: CardStore, pool: str, memories: Mapping[UUID, Memory], graph: ConceptGraph, clusters: Clusters
@@ -141,7 +141,7 @@ class ReviewLearner:
 
     @property
     def ungraded(self) -> list[Ungraded]:
-        """What the person typed before they were stopped, and nobody graded."""
+        """Answers that the person typed before they were stopped, and that nobody graded."""
         return [one for one in self.shelf.ungraded(self.pool) if all(each in self.memories for each in one.memories)]
 
     def standings(self, now: float) -> dict[UUID, CardState]:
@@ -159,7 +159,7 @@ class ReviewLearner:
         return [memory.id for memory in fresh]
 
     def plan(self, now: float, suggested: Sequence[UUID], *, most_new: int, together: bool) -> ReviewPlan:
-        """What is left of the day. `most_new` memories are new in a day."""
+        """The rest of the day's plan. `most_new` memories are new in a day."""
         today = start_of_day(now)
         reviewed = {one: card.reviews for one, card in self.cards.items() if card.reviews}
         begun = sum(reviews[0].at >= today for reviews in reviewed.values())

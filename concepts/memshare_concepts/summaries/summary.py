@@ -50,7 +50,7 @@ class Written(ReplyForm):
 
 
 class FieldSummary(ReplyForm):
-    """What the model writes."""
+    """The sentences that the model writes."""
 
     sentences: list[Written] = Field(min_length=1, max_length=20)
 
@@ -116,7 +116,7 @@ class Sentence(Message):
 
 
 class ClusterSummary(Message):
-    """What the memories of a cluster say, as a model wrote it."""
+    """Summary of a cluster's memories, as a model wrote it."""
 
     sentences: tuple[Sentence, ...]
     read: tuple[UUID, ...]
@@ -136,7 +136,7 @@ class ClusterSummary(Message):
         return len(set(self.members).symmetric_difference(members))
 
     def is_stale(self, members: Collection[UUID]) -> bool:
-        """Whether too much of a cluster has changed since then."""
+        """True if too much of a cluster has changed since then."""
         return self.changed(members) >= STALE * len(self.members)
 
     def in_common(self, members: Collection[UUID]) -> float:
@@ -154,7 +154,7 @@ class Summaries:
         self._key = SUMMARIES + pool
 
     def all(self) -> list[ClusterSummary]:
-        """Those that are kept, the newest first."""
+        """The kept summaries, the newest first."""
         found = [ClusterSummary.model_validate_json(text) for text in self._client.hvals(self._key)]
         return sorted(found, key=lambda one: (-one.made, one.id))
 

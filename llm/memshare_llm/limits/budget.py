@@ -49,7 +49,7 @@ class Prices(BaseModel):
         return (self.__pydantic_extra__ or {}).get(model)
 
     def cost(self, model: str, usage: Usage) -> float:
-        """What the tokens cost, in the file's currency; 0 for a model without a price."""
+        """Cost of the tokens, in the file's currency; 0 for a model without a price."""
         price = self.of(model)
         return price.cost(usage) if price else 0.0
 
@@ -71,12 +71,12 @@ class Holder(NamedTuple):
 
     @property
     def hold(self) -> str:
-        """What the ledger calls the tasks that wait for this cap."""
+        """The ledger's name for the tasks that wait for this cap."""
         return f"{self.kind} {self.name}"
 
 
 class Cap(Message):
-    """What may be used in a UTC day; None is no limit. Money is in the currency of the prices."""
+    """Most tokens and money for a UTC day; None is no limit. Money is in the currency of the prices."""
 
     tokens: int | None = Field(default=None, ge=0)
     money: float | None = Field(default=None, ge=0, allow_inf_nan=False)
@@ -86,7 +86,7 @@ class Cap(Message):
         return self.model_copy(update=other.model_dump(exclude_none=True))
 
     def reached(self, used: Used) -> tuple[Literal["tokens", "money"], str] | None:
-        """What is used up, by its option and in words, if anything is."""
+        """The limit that is used up, by its option and in words, if there is any."""
         if self.tokens is not None and used.tokens >= self.tokens:
             return "tokens", f"{self.tokens:,} tokens, is used up ({used.tokens:,})"
         if self.money is not None and used.money >= self.money:

@@ -88,11 +88,11 @@ class ServerLimit:
 
     @property
     def gives_way(self) -> bool:
-        """Whether a call of this lane ends where somebody waits: of a server of others what was begun is paid for."""
+        """True if a call of this lane ends where somebody waits; not on others' servers, where begun calls are paid."""
         return RANKS[self.lane] == LAST and is_private(self.server)
 
     def is_wanted(self) -> bool:
-        """Whether somebody waits for this server, or for a reply of it, and it can do few calls at once."""
+        """True if somebody waits for this server, or for a reply of it, and it can do few calls at once."""
         state, calls, waiting, _ = self._keys
         with self._client.pipeline(transaction=False) as ask:
             ask.hget(state, "limit")

@@ -1,4 +1,4 @@
-"""What calls to chat models used, by UTC day, in Redis: for each agent, each submitter and each model."""
+"""Usage of chat models, by UTC day, in Redis: for each agent, each submitter and each model."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ Kind = Literal["agent", "submitter", "model"]
 
 
 class Charge(NamedTuple):
-    """One call: who it was made for, and what it took. An agent or submitter that is empty is not counted."""
+    """A call: who it was made for, and what it took. An agent or submitter that is empty is not counted."""
 
     agent: str
     submitter: str
@@ -102,7 +102,7 @@ class Charge(NamedTuple):
 
 
 class Used(NamedTuple):
-    """What was used in a day; money is in the currency of the prices. Tokens are those of `Usage`."""
+    """Usage in a day; money is in the currency of the prices. Tokens are those of `Usage`."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -151,7 +151,7 @@ class UsageLog:
         self._writer.flush()
 
     def used(self, holders: Sequence[tuple[Kind, str]]) -> list[Used]:
-        """What each of these has used today."""
+        """Usage of each of these today."""
         self.flush()
         fields = [f"{what} {kind} {name}" for kind, name in holders for what in Used._fields]
         values = self._client.hmget(_key(day_of(self._clock())), fields)
@@ -159,7 +159,7 @@ class UsageLog:
         return [_used(values[at : at + width]) for at in range(0, len(values), width)]
 
     def today(self) -> dict[Kind, dict[str, Used]]:
-        """What everyone has used today, by kind and name."""
+        """Everyone's usage today, by kind and name."""
         self.flush()
         fields = self._client.hgetall(_key(day_of(self._clock())))
         holders = sorted({str(field).split(" ", 1)[1] for field in fields})
@@ -188,7 +188,7 @@ def seconds_left(now: float) -> float:
 
 
 def _amounts(day: str, charge: Charge) -> list[Amount]:
-    """What a charge adds to its day, and for ever to the metrics."""
+    """Amounts that a charge adds to its day, and for ever to the metrics."""
     took = Used(1, money=charge.money, **charge.usage.model_dump())
     holders = (("agent", charge.agent), ("submitter", charge.submitter), ("model", charge.model))
     by_day = [

@@ -14,7 +14,7 @@ OWN = {"openai": "https://api.openai.com/v1", "mistral": "https://api.mistral.ai
 
 
 def is_private(address: str) -> bool:
-    """Whether a server is on this machine or in this network, by its address: nobody bills its calls."""
+    """True if a server is on this machine or in this network, by its address: nobody bills its calls."""
     host = urlsplit(address).hostname or ""
     try:
         return ip_address(host).is_private

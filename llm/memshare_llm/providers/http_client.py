@@ -42,7 +42,7 @@ _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_activ
 
 
 def translate(model: str, error: Exception, response: httpx2.Response | None = None) -> TryAgain | GiveUp:
-    """What to raise instead of an SDK's `error`: by the provider's `response`, or for want of one."""
+    """Error to raise instead of an SDK's `error`: by the provider's `response` or, without that, by `error`."""
     if response is None:
         cause = error if isinstance(error, httpx2.RequestError) else error.__cause__
         if isinstance(cause, ReplyTooLong):

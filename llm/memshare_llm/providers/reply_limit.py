@@ -82,7 +82,7 @@ class ReplyLimit:
         return longest_reply(schema) + (REASONING if self._reasons else 0)
 
     def is_refused(self, words: str) -> bool:
-        """Whether a server's words refuse the limit: from then on there is none."""
+        """True if a server's words refuse the limit; from then on there is none."""
         refused = "max_" in words
         self._refused |= refused
         return refused

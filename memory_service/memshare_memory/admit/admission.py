@@ -87,7 +87,7 @@ def _memory(task: AnsweredTask, learnt: Learnt) -> Memory:
 
 
 def _told_before(store: Store, memory: Memory, vector: NDArray[np.float32]) -> Memory | None:
-    """What the pool has from the same source that says nearly the same, also where a person has hidden it."""
+    """Memory of the pool from the same source that says nearly the same, even if a person has hidden it."""
     near = search_one(store, Where(pool=memory.pool, kind=KNOWLEDGE), LOOKED_AT, dense=vector)
     same = [hit for hit in near if hit.memory.source == memory.source and hit.similarity >= SAME_STATEMENT]
     return same[0].memory if same else None
@@ -220,12 +220,12 @@ def that_stands(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
 
 
 def is_a_persons(memory: Memory) -> bool:
-    """Whether a person brought it in, changed it or hid it: no answer of a task takes its place."""
+    """True if a person brought it in, changed it or hid it: no answer of a task takes its place."""
     return memory.task_id is None or memory.score is None or bool(memory.history) or memory.status == "hidden"
 
 
 def why_it_stands(rival: Memory) -> str:
-    """What the journey of the new one says."""
+    """Reason why the rival stays, for the journey of the new memory."""
     graded = f", with a score of {rival.score:.1f}" if rival.score is not None else ", from a person"
     is_not_shown = "" if rival.status == "active" else f"; it is {rival.status}"
     return f"the pool has it already{graded}{is_not_shown}"

@@ -1,4 +1,4 @@
-"""What follows a memory that is admitted to its pool: a tuple of functions, each of which gives messages.
+"""Steps after a memory is admitted to its pool: a tuple of functions, each of which gives messages.
 
 Among them are those that have the sub-questions of its task graded, where they were answered, as pairs of their own.
 """
@@ -106,7 +106,7 @@ class Admitted(NamedTuple):
 
     @property
     def stale(self) -> bool:
-        """Whether its answer rests on what has changed since: then it teaches nothing."""
+        """True if its answer rests on something that has changed since: then it teaches nothing."""
         return self.memory.status == "stale"
 
 
@@ -114,7 +114,7 @@ After = Callable[[Admitted], Iterable[NextMessage]]
 
 
 def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) -> tuple[After, ...]:
-    """What follows, in this order. The concepts of a memory are asked for where `concepts` says so."""
+    """Steps that follow, in this order. The concepts of a memory are asked for if `concepts` is true."""
 
     def judged(new: Admitted) -> Iterable[NextMessage]:
         """A lesson, and a comparison: as one question to the model where all that it asks about is in the lesson."""

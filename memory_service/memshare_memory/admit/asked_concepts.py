@@ -26,7 +26,7 @@ def extraction(memory: Memory, journey: str | None = None) -> NextMessage:
 
 
 def needing(store: Store, memories: Iterable[Memory]) -> list[Memory]:
-    """Those of some memories, as the store has them now, whose concepts are not known.
+    """Memories among these, as the store has them now, whose concepts are not known.
 
     Passages of documents get none by themselves: a long document would be hundreds of calls.
     """

@@ -68,7 +68,7 @@ def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray
 
 
 def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
-    """What lies near enough to each memory, of which the vector stands beside it, to contradict it."""
+    """Hits that are near enough to each memory to contradict it; its vector stands beside the memory."""
     queries = [
         Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
         for memory, vector in memories
@@ -79,7 +79,7 @@ def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]
 def rivals_among(
     near: Sequence[Hit], client: redis.Redis, memory: Memory, asked: Collection[UUID] = ()
 ) -> list[Memory]:
-    """Those of them that `rivals_of` gives, but none of which this was just `asked`."""
+    """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about."""
     if memory.is_passage:  # a document may say what another one denies
         return []
     found = [

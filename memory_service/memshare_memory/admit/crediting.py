@@ -29,7 +29,7 @@ LEAST_WEIGHT = 0.05  # evidence that weighs less teaches nothing, and may still 
 
 
 class Word(NamedTuple):
-    """That a memory helped (1) or misled (0), how much that weighs, 0 to 1, and whether the answer was accepted."""
+    """Word on a memory: that it helped (1) or misled (0), its weight, 0 to 1, and whether the answer was accepted."""
 
     memory: Memory
     helped: float
@@ -38,9 +38,9 @@ class Word(NamedTuple):
 
 
 def of_graded(graded: GradedTask, there: Sequence[Memory], usual: Usual) -> list[Word]:
-    """What a graded task says of the pairs it was shown, which are still `there`.
+    """Words of a graded task on the pairs that it was shown and that are still `there`.
 
-    With shares in the answer, which was found right: each by its share. Else of the one that the answer followed: how
+    With shares in the answer, which was found right: each by its share. Else on the pair that the answer followed: how
     far the score is from what is usual for the task's kind.
     """
     task, pairs = graded.task, [memory for memory in there if not memory.is_statement]
@@ -56,7 +56,7 @@ def of_graded(graded: GradedTask, there: Sequence[Memory], usual: Usual) -> list
 
 
 def of_verdict(task: VerdictTask, there: Sequence[Memory]) -> list[Word]:
-    """What verdicts say of the pairs that their answers were shown: by their shares, or all alike without any."""
+    """Words of verdicts on the pairs that their answers were shown: by their shares, or all alike without any."""
     pairs = {memory.id: memory for memory in there if not memory.is_statement}
     total, right = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
     for answer in task.answers:
@@ -224,7 +224,7 @@ class Crediting:
         return Credited(there, waiting)
 
     def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
-        """Whether somebody outside says what their own statement was worth, where others speak, too."""
+        """True if somebody outside judges their own statement, where others speak, too."""
         own = is_from_outside(task) and memory.is_statement and memory.submitter == task.submitter
         return own and self._given.others_speak(memory.pool, task.submitter)
 
@@ -239,7 +239,7 @@ def of_own_pool(recall: Recall, task: _Task) -> _Task:
 
 
 def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
-    """Whether somebody outside says what was shown, or what it was worth: agents of the deployment judge by shares."""
+    """True if shown memories, or their worth, are stated from outside: agents of the deployment judge by shares."""
     return task.offered if isinstance(task, AnsweredTask) else all(one.share is None for one in task.shown)
 
 

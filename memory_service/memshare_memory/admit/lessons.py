@@ -107,5 +107,5 @@ def worth_learning(lessons: int, share: float, in_vain: int = 0) -> float:
 
 
 def is_chosen(memory: Memory, share: float) -> bool:
-    """Whether a memory is among the share that is learnt from; the same at every call."""
+    """True if a memory is in the share that is learnt from; the same at every call."""
     return memory.id.int % 10_000 < share * 10_000

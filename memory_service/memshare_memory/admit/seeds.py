@@ -18,7 +18,7 @@ _AT_ONCE = 1_000  # Redis serves nobody else while a script runs
 
 
 def is_seed(memory: Memory) -> bool:
-    """Whether a memory came with a score and without a task."""
+    """True if a memory came with a score and without a task."""
     return memory.task_id is None and memory.score is not None
 
 

@@ -17,7 +17,7 @@ _HYPHEN = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
 
 
 def key(name: str) -> str:
-    """What two spellings of one concept have in common: NFKC, no case, no hyphens, the last word in the singular.
+    """Key that all spellings of a concept share: NFKC, no case, no hyphens, the last word in the singular.
 
     A name of a single character stays as it is: `C` is a language, and `c` the speed of light.
     """
@@ -66,7 +66,7 @@ def drop_decisions(client: redis.Redis, store: Store, purged: Iterable[Memory]) 
 
 
 def forget_decider(client: redis.Redis, person: str) -> None:
-    """What a purged person decided stays as it is; by whom is not known any more."""
+    """Keep the decisions of a purged person as they are, but forget who made them."""
     for prefix in (_MERGES, _DISMISSED):
         for name in client.scan_iter(prefix + "*"):
             _rewrite(client, str(name).removeprefix(prefix), unnamed=person)

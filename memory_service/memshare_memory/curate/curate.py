@@ -1,4 +1,4 @@
-"""What people do with a pool: look, add, edit, bring in and take out."""
+"""Actions of people on a pool: look, add, edit, bring in and take out."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
 
 
 def derived_from(store: Store, statement: Memory) -> list[Memory]:
-    """What was written from a statement, directly or by others, without it; of any other memory nothing is."""
+    """Memories written from a statement, directly or through others, without it; none for any other memory."""
     fresh = {statement.id} if statement.is_statement and not statement.is_passage else set()
     found: dict[UUID, Memory] = {}
     while fresh:
@@ -46,9 +46,9 @@ def derived_from(store: Store, statement: Memory) -> list[Memory]:
 
 
 def stale_once(store: Store, statement: Memory, became: Became) -> list[Memory]:
-    """What is stale once this has become of a statement, as it is then; without what was so because of it already.
+    """Memories that this change of a statement makes stale, as they are then; without those that it made stale before.
 
-    One that is stale, and nobody knows why, stays so whatever is undone.
+    A stale memory without a known cause stays stale, whatever is undone.
     """
     cause = Cause(memory=statement.id, became=became, at=time.time())
     found = []
@@ -157,7 +157,7 @@ class Curate:
         self._worths = Worths(client)
 
     def get(self, memory: UUID) -> Memory:
-        """One memory; raises `BadInput` for an unknown id."""
+        """A memory by its id; raises `BadInput` for an unknown id."""
         return _get(self._pool().store, memory)
 
     def add(self, new: Sequence[NewMemory]) -> list[UUID]:

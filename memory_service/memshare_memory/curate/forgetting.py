@@ -46,9 +46,9 @@ class Selection:
     """The memories that are meant, by id."""
 
     there: dict[UUID, Memory]
-    """Those of the pool."""
+    """Memories in the pool."""
     trashed: dict[UUID, Memory]
-    """Those of the trash."""
+    """Memories in the trash."""
     unreadable: list[UUID]
     """Ids that were asked for, of points of the pool that cannot be read as memories."""
     unknown: list[UUID]
@@ -183,7 +183,7 @@ class Forgetting:
         self._given = GivenCredit(client)
 
     def preview(self, forget: Forget) -> ForgetPreview:
-        """What `forget` or `purge` would take, and nothing is done. Raises `BadInput` for an unknown id."""
+        """Memories that `forget` or `purge` would take; changes nothing. Raises `BadInput` for an unknown id."""
         meant = Selection.find(self._pool().store, self._trash, forget)
         return ForgetPreview(
             memories=len(meant.there),
@@ -213,7 +213,7 @@ class Forgetting:
         return [*meant.there, *meant.unreadable]
 
     def trash(self, request: TrashRequest) -> TrashPage:
-        """What is in the trash."""
+        """Memories in the trash that match the request."""
         ids = list(request.ids) or self._trash.ids(request.prefix)
         if request.submitter is None and request.pools is None and not request.ids:
             return TrashPage(total=len(ids), forgotten=tuple(self._trash.read(ids[: request.limit])))
@@ -305,7 +305,7 @@ class Forgetting:
 
 
 def _left_behind(recall: Recall, meant: Selection, memory: Memory) -> list[Memory]:
-    """What is stale once a memory is gone, and is not forgotten with it."""
+    """Memories that become stale once a memory is gone, without those that are forgotten with it."""
     return [one for one in stale_once(recall.store, memory, "forgotten") if one.id not in meant.there]
 
 

@@ -1,4 +1,4 @@
-"""What people ask of a pool, as messages; light to import, for those who only ask."""
+"""Requests of people to a pool, as messages; light to import, for code that only sends them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from memshare_memory.memory import KNOWLEDGE, Memory, Status
 
 
 class GivenMemory(Message):
-    """What is said of a pair, or of a statement without a prompt, that is brought in."""
+    """Data of a pair, or of a statement without a prompt, that is brought in."""
 
     pool: Name
     prompt: Written | None = None
@@ -39,7 +39,7 @@ class NewMemory(GivenMemory):
 
 
 class Edit(Message):
-    """What to change of a memory, and who changes it; None leaves a field as it is.
+    """Changes to a memory, and who makes them; None leaves a field as it is.
 
     With `only_if` it is changed as long as it is still the same as that.
     """
@@ -53,9 +53,9 @@ class Edit(Message):
 
 
 class ConflictDecision(Message):
-    """What a person says of two memories of one pool: whether they contradict each other, and which of them is `right`.
+    """Decision of a person on two memories of one pool: whether they contradict each other, and which is `right`.
 
-    With `undecided` it is what they said before that is taken back: somebody has to decide again.
+    With `undecided` an earlier decision is taken back: somebody has to decide again.
     """
 
     memories: tuple[UUID, UUID]

@@ -1,4 +1,4 @@
-"""What Redis tells of memories beside the pool: traces, results, dead letters, outcomes and counts of usage."""
+"""Records in Redis about memories beside the pool: traces, results, dead letters, outcomes and counts of usage."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def remove_traces(
 
 
 class _Wanted:
-    """What is looked for in a record."""
+    """The memories, the tasks and the submitter that a record is searched for."""
 
     def __init__(self, memories: set[str], tasks: set[str], submitter: str | None) -> None:
         self.memories = memories
@@ -67,7 +67,7 @@ class _Wanted:
         self._submitter = submitter
 
     def has(self, journey: str, record: Any) -> bool:
-        """Whether a record of a journey tells of any of it."""
+        """True if a record of a journey mentions any of them."""
         if journey in self.tasks or (self._submitter is not None and self._submitter in _submitters(record)):
             return True
         return bool(self.memories) and not self.memories.isdisjoint(UUID_TEXT.findall(json.dumps(record)))

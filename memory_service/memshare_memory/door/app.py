@@ -95,7 +95,7 @@ class _TooLarge(BadInput):
 
 
 async def _body(request: Request) -> bytes:
-    """What was sent, read no further than is taken."""
+    """Body of a request; reading stops once it is too large."""
     body = bytearray()
     async for part in request.stream():
         body += part
@@ -112,7 +112,7 @@ def refused(status: int, error: Exception) -> Response:
 
 
 def refused_by_bounds(status: int, detail: str) -> Response:
-    """What a connection is told whose request was not taken: what was too slow, or one too many, may come again."""
+    """Response to a refused request. After a timeout or too many connections, the client may try again."""
     return refused(status, TryAgain(detail) if status in (408, 503) else BadInput(detail))
 
 

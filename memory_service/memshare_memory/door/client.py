@@ -66,7 +66,7 @@ class DoorConnection:
         self._pool.close()
 
     def ask(self, method: DoorMethod[Request, Reply], request: Request, seconds: float) -> Reply:
-        """What a method replies. Raises `TryAgain`, `BadInput` or `GiveUp`, as the service says."""
+        """Reply of a method. Raises `TryAgain`, `BadInput` or `GiveUp`, as the service says."""
         try:
             content = method.takes.dump_json(request)
         except PydanticSerializationError as error:
@@ -86,7 +86,7 @@ class DoorConnection:
         raise BadInput(refusal.error) if refusal.kind == "bad input" else GiveUp(refusal.error, "store")
 
     def _send(self, method: DoorMethod[Any, Any], content: bytes, seconds: float) -> tuple[int, bytes]:
-        """One request. A connection that was kept may have been closed meanwhile: then who only reads asks again."""
+        """Send a request. A kept connection may have been closed meanwhile: then it is sent again if it only reads."""
         self._network.start(seconds)
         for is_last in (False, True) if method.reads else (True,):
             try:
@@ -153,7 +153,7 @@ class MemoryClient:
     """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""
     _stats = DoorMethod[None, Stats](None, Stats)
     get = DoorMethod[UUID, Memory](UUID, Memory)
-    """One memory; raises `BadInput` for an unknown id."""
+    """A memory by its id; raises `BadInput` for an unknown id."""
     add = DoorMethod[Sequence[NewMemory], list[UUID]](
         list[NewMemory], list[UUID], reads=False, seconds=300.0, joined=list
     )
@@ -165,11 +165,11 @@ class MemoryClient:
     edit = DoorMethod[Edit, Memory](Edit, Memory, reads=False)
     """Change a memory in its place; returns it as it is now."""
     forget_preview = DoorMethod[Forget, ForgetPreview](Forget, ForgetPreview, seconds=300.0)
-    """What `forget` or `purge` would take, and nothing is done."""
+    """Preview of the memories that `forget` or `purge` would take; changes nothing."""
     forget = DoorMethod[Forget, list[UUID]](Forget, list[UUID], reads=False, seconds=300.0)
     """Take memories out of the pool, into the trash; returns the ids of those taken."""
     trash = DoorMethod[TrashRequest, TrashPage](TrashRequest, TrashPage)
-    """What is in the trash, the last one forgotten first."""
+    """Memories in the trash, the last one forgotten first."""
     restore_forgotten = DoorMethod[RestoreForgotten, RestoredMemories](
         RestoreForgotten, RestoredMemories, reads=False, seconds=300.0
     )
@@ -187,7 +187,7 @@ class MemoryClient:
         self._connection = DoorConnection(settings)
 
     def ask(self, method: DoorMethod[Request, Reply], request: Request, *, seconds: float | None = None) -> Reply:
-        """What a method replies, within its seconds or these."""
+        """Reply of a method, within `seconds` if given, else within the method's own seconds."""
         seconds = seconds or method.seconds
         if method.joined is None:
             return self._connection.ask(method, request, seconds)
@@ -230,7 +230,7 @@ class MemoryClient:
         return self._judge(list(dict.fromkeys(ids))) if ids else []
 
     def judge_one(self, memory_id: UUID) -> JudgedMemory:
-        """One memory with its credibility; raises `BadInput` for an unknown id."""
+        """A memory with its credibility; raises `BadInput` for an unknown id."""
         found = self.judge([memory_id])
         if not found:
             raise BadInput(f"No memory has the id {str(memory_id)!r}. `memshare memories list` shows them.")

@@ -1,4 +1,4 @@
-"""What is asked of the memory service at its door, and what it answers, as frozen models that refuse unknown fields."""
+"""Requests to the memory service at its door, and its replies, as frozen models that refuse unknown fields."""
 
 from __future__ import annotations
 
@@ -100,13 +100,13 @@ class Found(Message):
 
     @property
     def shown(self) -> Shown:
-        """What is noted of it with a task that it is shown to."""
+        """Record of this memory for a task that it is shown to."""
         said = saying(self.memory.answer)
         return Shown(id=self.memory.id, similarity=self.similarity, proven=self.proven, said=said)
 
 
 class Recollection(Message):
-    """What was recalled, best first, and the vector of the text, which is made once a journey.
+    """Memories that were recalled, best first, and the vector of the text, which is made once a journey.
 
     Where no memory was asked for, no vector was made.
     """

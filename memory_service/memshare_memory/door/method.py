@@ -21,7 +21,7 @@ class Asks(Protocol):
 
 
 class DoorMethod(Generic[Request, Reply]):
-    """One thing that can be asked of the memory service: POST /NAME with JSON, answered with JSON.
+    """A method of the memory service: POST /NAME with JSON, answered with JSON.
 
     It is declared as an attribute of `MemoryClient`, and is called as a method of it with the request.
     """

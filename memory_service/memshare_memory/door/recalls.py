@@ -44,7 +44,7 @@ class RecallBatches:
         self._thread = steady_thread("memshare-recalls", self._next_steps, self._closed)
 
     def ask(self, request: RecallRequest) -> Future[Recollection]:
-        """What is recalled for a request, when its turn has come."""
+        """Queue a request; the future gives the recalled memories when its turn has come."""
         answer: Future[Recollection] = Future()
         self._steps.put(_Step(request, answer))
         return answer
@@ -118,12 +118,12 @@ def _refuse(steps: Sequence[_Step], error: Exception) -> None:
 
 
 def _nothing(recall: Recall, step: _Step) -> Recollection:
-    """What is recalled where no memory is wanted: no text is encoded for it."""
+    """Reply to a request that wants no memory: no text is encoded for it."""
     return Recollection(found=(), embedding=None, retriever_version=recall.retriever_version(step.request.pool))
 
 
 def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
-    """What is recalled for each request, by as few searches as there can be."""
+    """Memories recalled for each request, with as few searches as possible."""
     vectors = [one.vectors.result() for one in steps if one.vectors is not None]
     wanted = [
         RecallQuery(

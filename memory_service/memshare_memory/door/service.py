@@ -1,4 +1,4 @@
-"""What the memory service does for those who ask at its door: a function for each method."""
+"""Answers of the memory service to requests at its door: a function for each method."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Service:
 
     @property
     def functions(self) -> Mapping[str, Callable[[Any], Any]]:
-        """What answers each method, by its name: it takes and gives what travels."""
+        """Functions that answer the methods, by method name; each takes the request and returns the reply."""
         curate, forgetting = self._curate, self._forgetting
         return {
             "embed": self._embed,

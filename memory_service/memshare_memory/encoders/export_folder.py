@@ -19,7 +19,7 @@ GRAPH, TOKENIZER, SETTINGS = "encoder.onnx", "tokenizer.json", "settings.json"
 
 
 class ExportSettings(BaseModel):
-    """What an export is: each file with its SHA-256, the length of a vector, and what is put before every text.
+    """Settings of an export: each file with its SHA-256, the length of a vector, and the prompt before every text.
 
     `refused` says why a model cannot be exported; there are no files then.
     """

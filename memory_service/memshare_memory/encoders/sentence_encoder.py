@@ -22,7 +22,7 @@ GPU_FILES = ("nvidia[0-9]*", "dxg", "nvhost-gpu", "kfd")
 
 
 def runs_in_torch(device: str | None) -> bool:
-    """Whether `MEMSHARE_DEVICE` names a GPU, or names nothing and there is one. Raises nothing for one that is missing.
+    """True if `MEMSHARE_DEVICE` names a GPU, or is unset and there is a GPU. A missing device raises nothing.
 
     torch, which takes seconds to import, is asked only where the machine looks as if it had one.
     """
@@ -32,7 +32,7 @@ def runs_in_torch(device: str | None) -> bool:
 
 
 def may_have_gpu(devices: Path = Path("/dev"), torch: str | None = None) -> bool:
-    """Whether torch could find a GPU: an Apple one, or a device file of another, and a torch that is not CPU-only.
+    """True if torch could find a GPU: an Apple GPU, or a device file of another and a torch that is not CPU-only.
 
     `torch` is its version, if not that of the one that is installed.
     """

@@ -1,4 +1,4 @@
-"""One encoder for all who ask at the same time: fair batches of texts, of which no one keeps the others waiting."""
+"""Encoder shared by all who ask at the same time: fair batches of texts, so that nobody keeps the others waiting."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class _Wanted:
         self.vectors = np.empty((self._missing, dimension), dtype=np.float32)
 
     def is_wanted(self) -> bool:
-        """Whether its pieces are still to be encoded; from the first one on it cannot be cancelled."""
+        """True if its pieces are still to be encoded; from the first piece on it cannot be cancelled."""
         return self.future.running() or (not self.future.done() and self.future.set_running_or_notify_cancel())
 
     def note(self, row: int, vector: NDArray[np.float32]) -> None:
@@ -247,7 +247,7 @@ class _Wanted:
 
 
 class _Piece(NamedTuple):
-    """One text that is read at once, and whose row it is."""
+    """A piece of text that is encoded at once, the texts that it belongs to, and the row of its vector."""
 
     wanted: _Wanted
     row: int

@@ -1,4 +1,4 @@
-"""What people are told of forgotten memories, as messages; light to import."""
+"""Replies to people about forgotten memories, as messages; light to import."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memshare_memory.memory import Memory
 
 
 class CreditSnapshot(Message):
-    """What a memory has been worth, and what contradicts it."""
+    """Worth of a memory, and the memories that contradict it."""
 
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
     given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
@@ -31,7 +31,7 @@ class ForgottenMemory(CreditSnapshot):
 
 
 class ForgetPreview(Message):
-    """What would be forgotten: how many memories, of which pools, and the first of them.
+    """Preview of forgetting: the number of memories, their pools, and the first of them.
 
     `derived` counts those that were derived from the ones asked for, `trashed` those that are in the trash already.
     """
@@ -58,7 +58,7 @@ class RestoredMemories(Message):
 
 
 class Purged(Message):
-    """What is gone for good; `open_messages` are those that are under way and still have it."""
+    """Result of a purge, which is final; `open_messages` counts messages under way that still have purged data."""
 
     memories: tuple[UUID, ...]
     journeys: int

@@ -57,7 +57,7 @@ _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
 
 
 class Worths:
-    """What the memories of all pools have been worth, in one Redis."""
+    """Worth of the memories of all pools, in one Redis."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -65,7 +65,7 @@ class Worths:
         self._given = GivenCredit(client)
 
     def of(self, memories: Iterable[Memory]) -> dict[UUID, CreditSnapshot]:
-        """What each of some memories has been worth."""
+        """Worth of each of these memories."""
         found: dict[UUID, CreditSnapshot] = {}
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]
@@ -91,7 +91,7 @@ class Worths:
                 self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
 
     def drop(self, memories: Iterable[Memory]) -> None:
-        """What was said of these memories says nothing of what they are now; their lift does not come back."""
+        """Remove credit, conflicts and lift of these memories, as they no longer apply; the lift does not come back."""
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]
             self._ranking.arms.drop(pool, ids)

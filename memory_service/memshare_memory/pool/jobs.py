@@ -1,4 +1,4 @@
-"""What processes that fill a store, or look at one, are told and answer; light to import, for who starts them."""
+"""Jobs and replies of processes that fill a store, or look at one; light to import, for code that starts them."""
 
 from __future__ import annotations
 

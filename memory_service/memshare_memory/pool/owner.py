@@ -1,4 +1,4 @@
-"""One Redis, one pool: who has the embedded pool stands in Redis, and a second pool on it is refused.
+"""Ownership of a Redis by a pool: the owner of the embedded pool stands in Redis, and a second pool on it is refused.
 
 Agents find one memory service by their Redis. With two embedded pools there, half of what was learnt would lie in
 each of them, and nobody would notice.

@@ -31,7 +31,7 @@ PAGE = 1_000
 
 
 class _Line(Message):
-    """What is needed of a `RawMemory` (`memshare_memory.door.messages`)."""
+    """Fields of a `RawMemory` (`memshare_memory.door.messages`) that are needed."""
 
     model_config = ConfigDict(extra="ignore")
 

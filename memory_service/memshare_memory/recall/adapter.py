@@ -11,6 +11,7 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import log2
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -26,9 +27,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float32]
 
-NEAR = 0.25
-"""Cosine from which on what proves somebody for one memory proves them for another: with the bundled encoder nine of
-ten memories of one set of tasks are so near to one of 32 others of it, and three of ten of another set."""
+
+def near_from(praised: int) -> float:
+    """Cosine from which on praise for some memories proves somebody for another: .18 for 4, .22 for 8, .3 for 32.
+
+    With the bundled encoder eight to nine of ten memories of one set of tasks are that near to such a number of others
+    of it, and two of ten of another set.
+    """
+    return max(0.15, 0.1 + 0.04 * log2(max(praised, 1)))
 
 
 def ranking_score(cosines: Any, worths: Any) -> Any:
@@ -105,8 +111,8 @@ class Adapter:
     """AᵀA, of the same shape: the stored vectors stay as they are, so that the question is turned twice."""
     worth: Mapping[str, float] = field(default_factory=dict)
     proven_submitters: Mapping[str, Sequence[UUID]] | None = field(default_factory=dict)
-    """Those for whom others' words speak, and near which memories, or in all where none are named; None where nobody
-    learns, and so nobody could prove anything."""
+    """Submitters for whom others' words speak, each with the memories near which they do; none named means everywhere.
+    None where nobody learns, and so nobody could prove anything."""
 
     @classmethod
     def of(cls, version: int, weights: Array, worth: Mapping[str, float]) -> Adapter:
@@ -135,7 +141,7 @@ class Adapter:
         return np.asarray(ranking_score((memories * query).sum(-1) / lengths, own))
 
     def proven(self, memory: Memory, vector: Array, near: Mapping[UUID, Array]) -> bool:
-        """Whether somebody speaks for a memory of its pool: a person brought it in, or others' words its submitter.
+        """True if a person brought a memory in, or others' words speak for its submitter in the pool.
 
         These speak for what is near a memory that was found good: `near` has the vectors of those, and the memory's own
         is `vector`, each of shape (dimension,).
@@ -146,4 +152,4 @@ class Adapter:
         if memory.submitter not in known:
             return False
         praised = [near[one] for one in known[memory.submitter] if one in near]
-        return not known[memory.submitter] or any(float(vector @ one) >= NEAR for one in praised)
+        return not known[memory.submitter] or any(float(vector @ one) >= near_from(len(praised)) for one in praised)

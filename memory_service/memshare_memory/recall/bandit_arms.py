@@ -31,7 +31,7 @@ class GivenCredit:
         self._take_back = client.register_script(Path(__file__).with_name("take_back_credit.lua").read_text())
 
     def of(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
-        """Those of some memories that were credited, with the sums of each submitter."""
+        """The memories among these that were credited, with the sums of each submitter."""
         found: dict[UUID, dict[str, str]] = {}
         for submitter in self._submitters(pool) if memories else ():
             sums = self._client.hmget(given_key(pool, submitter), [str(one) for one in memories])
@@ -60,7 +60,7 @@ class GivenCredit:
         return {UUID(str(field)) for some in fields for field in some if not str(field).startswith(_KIND)}
 
     def others_speak(self, pool: str, submitter: str) -> bool:
-        """Whether tasks of anybody else gave credit in a pool, or counted in what is usual there."""
+        """True if tasks of anybody else gave credit in a pool, or counted towards its usual score."""
         return any(of != submitter for of in self._submitters(pool))
 
     def take_back(self, submitter: str) -> int:
@@ -134,7 +134,7 @@ _UNTRIED = Arm.untried()
 
 
 class Credit(NamedTuple):
-    """What a memory earned: its features x, of shape (d,), the reward, and how much that weighs, 0 to 1."""
+    """Credit of a memory: its features x, of shape (d,), the reward, and the weight of the reward, 0 to 1."""
 
     memory: UUID
     x: Array
@@ -143,7 +143,7 @@ class Credit(NamedTuple):
 
 
 class GradeOfKind(NamedTuple):
-    """That a task of some kind was graded, and the score that it got, 0 to 100."""
+    """Score of a graded task of some kind, 0 to 100."""
 
     kind: str | None
     score: float

@@ -29,7 +29,7 @@ def same_question(other: Memory) -> float:
 
 
 class Strength(NamedTuple):
-    """What decides between two, where no person did: the proven, then the more credible, of equal ones the older."""
+    """Strength in a conflict that no person decided: the proven memory wins, then the more credible, then the older."""
 
     p: float
     age: float
@@ -40,7 +40,7 @@ class Strength(NamedTuple):
         return (self.proven, round(self.p, 9), self.age) > (other.proven, round(other.p, 9), other.age)
 
     def has_settled(self, other: Strength) -> bool:
-        """Whether credits alone tell that the other one is the worse."""
+        """True if credits alone show that the other memory is the worse."""
         return self.p - other.p >= TOLD_APART and other.credits >= CREDITED
 
 
@@ -52,10 +52,10 @@ class Weaker(NamedTuple):
 
 
 def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> dict[UUID, Weaker]:
-    """Those of some memories that a rival beats. `strength` is of all that could be shown; others are no rivals.
+    """Memories that a rival beats. `strength` covers all memories that could be shown; others are no rivals.
 
-    A person's word on which of two is right counts more than their strength. One is left out where a person has
-    confirmed the conflict, or where credibility has told the two apart.
+    A person's word on which of two is right counts more than their strength. A memory is left out where a person
+    has confirmed the conflict, or where credibility has told the two apart.
     """
     found: dict[UUID, Weaker] = {}
     for one, of in rivals.items():
@@ -85,7 +85,7 @@ def beside_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals]) -> 
 
 
 def is_uncompared(hit: Hit, proven: Hit, similarity: float) -> bool:
-    """Whether nobody has said yet if an unproven memory contradicts a proven one that answers the same question.
+    """True if nobody has said yet whether an unproven memory contradicts a proven memory on the same question.
 
     Nobody ever says it of what is longer than is compared.
     """
@@ -111,8 +111,8 @@ def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[
 
 
 Verdict = Literal["agree", "contradict", "dismissed", "confirmed", "right", "wrong"]
-"""What is known of a memory and another one: that both may be true, or that they contradict each other. The last four
-are a person's word, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
+"""Verdict on a memory and another one: both may be true, or they contradict each other. The last four verdicts
+are a person's, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
 """
 
 _MARKS: dict[str, Verdict] = {
@@ -180,11 +180,11 @@ class Conflicts:
         return {UUID(word[1:]) for word in (text or "").split()}
 
     def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, Rivals]:
-        """Those of some memories that have rivals, with them."""
+        """Rivals of the memories that have any."""
         return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
 
     def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
-        """Those of some memories that a person found wrong, as another one is right."""
+        """Memories among these that a person found wrong, because another memory is right."""
         return {one for one, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
@@ -219,7 +219,7 @@ class Conflicts:
 
 
 def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
-    """Those of some memories that have rivals, as these lie in Redis."""
+    """Rivals of the memories that have any, read from their texts in Redis."""
     found: dict[UUID, Rivals] = {}
     for one, text in zip(memories, texts, strict=True):
         # Most were compared with many, and contradict none: only the ids of those are read.

@@ -30,7 +30,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Arm:
-    """What is known of one memory: A of shape (d, d), b of shape (d,), and how often it was credited."""
+    """Arm of a memory: A of shape (d, d), b of shape (d,), and the number of its credits."""
 
     a: Array
     b: Array
@@ -38,7 +38,7 @@ class Arm:
 
     @property
     def is_tried(self) -> bool:
-        """Whether any of its credits weighs something."""
+        """True if any of its credits has weight."""
         return bool(self.a[0, 0] > 1)
 
     @classmethod

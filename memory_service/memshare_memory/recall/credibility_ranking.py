@@ -35,7 +35,7 @@ class CredibilityEstimate(NamedTuple):
 
 
 class FoundFor(NamedTuple):
-    """What was found in a pool for the text of a task."""
+    """Hits found in a pool for the text of a task."""
 
     pool: str
     text: str
@@ -43,7 +43,7 @@ class FoundFor(NamedTuple):
 
 
 class CredibilityRanking:
-    """What is known of memories beside themselves: their arms and their conflicts."""
+    """Ranking of memories by the data kept beside them: their arms and their conflicts."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -136,7 +136,7 @@ class CredibilityRanking:
 
 
 class _Look(NamedTuple):
-    """What Redis knows of a task's hits, in their order: their arms, and the texts of their conflicts with the rivals.
+    """Data in Redis on a task's hits, in their order: their arms, and the texts of their conflicts with the rivals.
 
     `made_up` has the kinds of tasks whose answers are made up, by agent, where one is unproven.
     """
@@ -148,7 +148,7 @@ class _Look(NamedTuple):
     made_up: Mapping[str, Collection[str | None]] = {}
 
     def judged(self, hit: Hit) -> frozenset[UUID] | None:
-        """What an unproven memory was compared with; None where that says nothing."""
+        """Ids of the memories that an unproven memory was compared with; None where that says nothing."""
         memory = hit.memory
         if hit.proven or memory.kind in self.made_up.get(memory.agent or "", ()):
             return None

@@ -148,7 +148,7 @@ _ALL = ""  # the kind of all kinds together
 
 
 class Tried(Message):
-    """What was learnt of the number of memories for a model and a kind; no kind: all of them.
+    """Results of a model for a kind of tasks, by the number of memories shown; no kind: all kinds.
 
     `tasks` and `scores` are by number, the score 0 to 100; `best` is what is shown where chance does not decide.
     `lift` is by how many points being shown any raises the score, with its standard error, of the tasks in which chance
@@ -204,7 +204,7 @@ class HowMany(SumsOfTasks):
 
 
 def tried(client: redis.Redis, pool: str) -> list[Tried]:
-    """What was learnt of a pool, by model and kind; where nothing but the usual number was shown there is nothing."""
+    """Results of a pool, by model and kind; without those for which only the usual number of memories was shown."""
     sums: dict[tuple[str, str], dict[int, Sums]] = {}
     for field, text in client.hgetall(how_many_key(pool)).items():
         number, model, kind = str(field).split(_BETWEEN)

@@ -66,7 +66,7 @@ AT_HAND = 10_000  # vectors of memories, some 1.5 kB each
 
 
 class RankedMemories(NamedTuple):
-    """What was found, best first, and by which version of the retriever."""
+    """Hits, best first, and the version of the retriever that found them."""
 
     hits: list[Hit]
     retriever_version: int
@@ -100,7 +100,7 @@ class Recall:
 
     @property
     def encoder_name(self) -> str:
-        """What stands beside every vector of this store."""
+        """Name of the encoder, which stands beside every vector of this store."""
         return self._encoder.name
 
     def begin(self, text: str, asked_by: str, *, masking: bool = False) -> Future[NDArray[np.float32]]:
@@ -133,7 +133,7 @@ class Recall:
         return vector if len(texts := _texts(text)) == 1 else np.asarray(self._encoder.encode(texts[1:])[0])
 
     def vectors(self, memories: list[Memory]) -> list[Vectors]:
-        """What the store keeps of memories beside themselves."""
+        """Vectors of memories, which the store keeps beside them."""
         return vectors_of(self._encoder, memories)
 
     def nearest(
@@ -187,7 +187,7 @@ class Recall:
         worths: Sequence[Mapping[str, float]],
         found: Sequence[list[Hit]],
     ) -> list[list[Hit]]:
-        """What each search found, ranked by s; in hybrid mode by s and by the engine's rank, both alike."""
+        """Hits of each search, ranked by s; in hybrid mode by s and by the engine's rank, with equal weight."""
         by_s = [
             adapter.version > 0 or one.masked is not None or bool(worth)
             for one, adapter, worth in zip(wanted, adapters, worths, strict=True)
@@ -231,7 +231,7 @@ class Recall:
         return {one: self._praised[one] for one in ids if one in self._praised}
 
     def _worths(self, wanted: Sequence[RecallQuery]) -> list[Mapping[str, float]]:
-        """What writers are worth to who reads, for each."""
+        """Worth of writers to the reader, for each query."""
         readings = [Reading(one.pool, one.reader) if one.reader else None for one in wanted]
         asked = {one for one in readings if one is not None}
         known = self._writers.worths(asked) if self._writers and asked else {}
@@ -251,7 +251,7 @@ class Recall:
         return {one: rows for one, rows in (known | fetched).items() if rows is not None}
 
     def _cosine(self, one: Hit, other: Hit) -> float:
-        """That of two prompts; 1 where a memory has gone meanwhile."""
+        """Cosine of two prompts; 1 where a memory has gone meanwhile."""
         rows = list(self._rows_of([one, other]).values())
         return float(rows[0][0] @ rows[-1][0]) if rows else 1.0
 
@@ -262,7 +262,7 @@ class Recall:
         return self._ranking.ranked(self.store, tasks)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
-        """What the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
+        """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
 
         Up to `CANDIDATES`, never the memory itself. Their vectors are fetched by id, which costs the engine a hundredth
         of what they cost in a search.
@@ -330,7 +330,7 @@ def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
 
 
 def _texts(text: str) -> list[str]:
-    """What is encoded of a text, and of the masked one where that is another."""
+    """Texts to encode for a text: the text, and the masked text if it differs."""
     text = asked(text)
     return list(dict.fromkeys((text, masked(text))))
 

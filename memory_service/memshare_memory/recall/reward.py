@@ -16,7 +16,7 @@ HALF_TRUST = 5  # tasks of a kind after which what is usual for it counts half
 
 
 class Usual(NamedTuple):
-    """What tasks of one pool and kind score: how many were graded, and their mean, 0 to 100."""
+    """Usual score of the tasks of a pool and kind: the number of graded tasks, and their mean, 0 to 100."""
 
     tasks: int
     mean: float
@@ -41,7 +41,7 @@ def trust(usual: Usual) -> float:
 
 
 def usual(client: redis.Redis, pool: str, kind: str | None) -> Usual:
-    """What tasks of a pool and a kind have scored so far."""
+    """Usual score of the tasks of a pool and a kind so far."""
     text = client.hget(usual_key(pool), kind or "")
     if text is None:
         return Usual(0, 0.0)

@@ -31,11 +31,11 @@ _folded, _letters = lru_cache(maxsize=256)(folded), lru_cache(maxsize=256)(lette
 
 @dataclass(frozen=True)
 class RecallQuery:
-    """What is to be recalled: the k best memories of a pool for a text with this vector, of shape (dimension,).
+    """Request for the k best memories of a pool for a text with this vector, of shape (dimension,).
 
-    `among` narrows, whatever pool and status it names; what is hidden or stale is never shown. `submitter`
-    is whose task it is, where what came of the same task of theirs is not to be shown. `masked` is the vector of the
-    masked text, where there is anything to mask, and `reader` the model that is to answer.
+    `among` narrows, whatever pool and status it names; what is hidden or stale is never shown. With `submitter`, that
+    submitter's own earlier answer to the same task is left out. `masked` is the vector of the masked text, where there
+    is anything to mask, and `reader` the model that is to answer.
     """
 
     pool: str
@@ -54,13 +54,13 @@ class RecallQuery:
         return replace(self.among, pool=self.pool, status="active")
 
     def is_twin(self, memory: Memory) -> bool:
-        """Whether a memory came of this very task, submitted before: it would be an example for itself."""
+        """True if a memory came from this very task, submitted before: it would be an example for itself."""
         own = memory.task_id is not None and memory.submitter == self.submitter
         return own and memory.prompt is not None and folded(memory.prompt) == folded(self.text)
 
 
 class Search(NamedTuple):
-    """One search: which memories, how many at most, and whether it is the first of its recall."""
+    """A search: which memories, how many at most, and whether it is the first of its recall."""
 
     where: Where
     limit: int
@@ -68,7 +68,7 @@ class Search(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """What a search found that may be shown, best first; `is_all` where the store has no more of it."""
+    """Hits of a search that may be shown, best first; `is_all` if the store has no more of them."""
 
     hits: list[Hit]
     is_all: bool

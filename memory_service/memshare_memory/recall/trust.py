@@ -14,7 +14,7 @@ from memshare_broker.wire.messages import Message
 
 
 class Standing(Message):
-    """What the words about a submitter's memories come to in a pool.
+    """Standing of a submitter in a pool, from the words about their memories.
 
     `worth` is in the unit of a cosine, where 0 is the pool's mean, and `error` its standard error. `words` counts what
     people said, each once for a memory, and nobody of their own where others speak, too. Who is `proven` is so
@@ -72,7 +72,7 @@ nobody has to be asked."""
 
 
 class Trust(Message):
-    """What a person said of a submitter, when (Unix time in seconds), and who that was."""
+    """Decision of a person on a submitter, its time (Unix time in seconds), and who made it."""
 
     said: Said
     by: str
@@ -92,7 +92,7 @@ def decide(client: redis.Redis, pool: str, submitter: str, trust: Trust | None) 
 
 
 def decided(client: redis.Redis) -> dict[str, dict[str, Trust]]:
-    """What people said: pool → submitter → that."""
+    """Decisions of people on submitters: pool → submitter → decision."""
     found: defaultdict[str, dict[str, Trust]] = defaultdict(dict)
     for field, text in client.hgetall(TRUST).items():
         pool, submitter = json.loads(field)

@@ -56,7 +56,7 @@ class Writers(SumsOfTasks):
         self._add(writers_key(reading.pool), marker, above, [_BETWEEN.join((reading.reader, writer or PEOPLE))])
 
     def worths(self, readings: Collection[Reading]) -> dict[Reading, dict[str, float]]:
-        """What each writer is worth to each reader; who is not in it is worth 0."""
+        """Worth of each writer to each reader; a writer who is not in it is worth 0."""
         pools = sorted({one.pool for one in readings})
         with self._client.pipeline(transaction=False) as look:
             for pool in pools:
@@ -69,7 +69,7 @@ class Writers(SumsOfTasks):
 
 
 def writers(client: redis.Redis, pool: str) -> list[Writer]:
-    """What is known of the writers and readers of a pool, where a reader has followed more than one writer."""
+    """Results of readers with the writers of a pool, for readers who have followed more than one writer."""
     return _rows(client.hgetall(writers_key(pool)))
 
 

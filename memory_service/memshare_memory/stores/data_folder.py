@@ -43,7 +43,7 @@ def in_use(data: Path) -> Path:
 
 
 def has_pool(data: Path) -> bool:
-    """Whether there is a pool, with memories or without."""
+    """True if there is a pool, with or without memories."""
     return layout_of(in_use(data)) is not None
 
 
@@ -73,7 +73,7 @@ def put_in_use(data: Path, layout: Layout) -> None:
 
 
 def is_empty(data: Path) -> bool:
-    """Whether a data folder has no pool, or one that was closed without a memory in it."""
+    """True if a data folder has no pool, or a pool that was closed without a memory in it."""
     return all(memories_of(folder) == 0 for folder in _pools(data))
 
 

@@ -42,7 +42,7 @@ def open_folder(folder: Path, layout: Layout, owner: str) -> Store:
 
 
 def layout_in_use(settings: Settings) -> Layout | None:
-    """What the pool was made for; None while there is none."""
+    """Layout that the pool was made for; None while there is no pool."""
     if not settings.qdrant_url:
         return layout_of(data_folder.in_use(settings.data))
     from memshare_memory.stores.server.server_collection import connected, layout_behind

@@ -114,7 +114,7 @@ def _parse(text: Any) -> Memory | str:
 
 
 def problem(point: RawPoint) -> str | None:
-    """What is wrong with a point as it lies in a store; None for one that is as it was written."""
+    """Description of the damage to a stored point; None if it is as it was written."""
     read = _parse(point.payload.get(WHOLE))
     if not isinstance(read, Memory):
         return read
@@ -130,7 +130,7 @@ def problem(point: RawPoint) -> str | None:
 
 
 def _same(stored: object, value: object) -> bool:
-    """Whether a field is what was written; the engine gives some numbers back with another last bit."""
+    """True if a field is as it was written; the engine returns some numbers with a different last bit."""
     if isinstance(stored, float) and isinstance(value, float):
         return math.isclose(stored, value, rel_tol=1e-12)
     return stored == value
@@ -174,12 +174,12 @@ def depth(limit: int) -> int:
 
 
 def is_fused(search: Query) -> bool:
-    """Whether a search fuses two rankings."""
+    """True if a search fuses two rankings."""
     return search.dense is not None and search.sparse is not None
 
 
 def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
-    """What a search found, best first; equal scores, as fused ranks often have, by similarity and then by id."""
+    """Hits of a search, best first; equal scores, as fused ranks often have, in order of similarity, then of id."""
     unsorted = [hit for one in found if (hit := _hit(search, *one, unreadable))]
     return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
@@ -187,7 +187,7 @@ def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[H
 def _hit(
     search: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
 ) -> Hit | None:
-    """One point. Searched by the dense vector alone, its score is the cosine; fused, `vector` brings what it takes."""
+    """The hit for a point. With the dense vector alone, its score is the cosine; a fused search needs `vector`."""
     found = _memory(point, stored, unreadable)
     if found is None or not math.isfinite(score):  # of a damaged vector
         return None
@@ -212,7 +212,7 @@ def dense_of(vectors: object) -> NDArray[np.float32] | None:
 
 
 def has_vectors(vectors: object) -> bool:
-    """Whether a point came with both of its vectors, the dense one of length 1."""
+    """True if a point came with both of its vectors, the dense one of length 1."""
     dense = dense_of(vectors)
     return dense is not None and SPARSE in cast("dict[str, object]", vectors) and _has_length_one(dense)
 
@@ -231,7 +231,7 @@ STAYING = [CREDIBILITY, MASKED]
 
 
 def staying(found: Iterable[tuple[object, Payload]]) -> dict[UUID, dict[str, Any]]:
-    """What stays with some points, of each that there is."""
+    """Fields that stay with a point that is written again, for each of these points, by id."""
     return {UUID(str(point)): _staying(stored) for point, stored in found}
 
 

@@ -33,7 +33,7 @@ def every(store: Store, where: Where) -> Iterator[Memory]:
 
 
 def by_ids(store: Store, ids: Collection[UUID]) -> dict[UUID, Memory]:
-    """Those of some memories that there are, in the order of their ids."""
+    """The memories with these ids that exist, in the order of their ids."""
     found = store.page(Where(ids=list(ids)), len(ids)).memories if ids else []
     return {memory.id: memory for memory in found}
 
@@ -85,7 +85,7 @@ class Where:
     parents: Sequence[UUID] | None = field(default=None)
     """Memories that were shown at least one of these."""
     saying: str | None = None
-    """What `memshare_memory.memory.saying` gives for the answer."""
+    """Value of `memshare_memory.memory.saying` for the answer."""
     ids: Sequence[UUID] | None = None
     ids_not: Sequence[UUID] = ()
     """None of these."""
@@ -105,7 +105,7 @@ class Where:
 SortKey = Literal["created", "score", "credibility"]
 CountKey = Literal["pool", "kind", "agent", "submitter", "model", "status"]
 EXACT: tuple[CountKey, ...] = ("pool", "status")
-"""What memories are counted by one by one; the values of other fields are as many as the engine estimates."""
+"""Fields by which memories are counted exactly; for other fields the engine estimates the counts."""
 MOST_ORDERED = 10_000
 """Memories of which pages can be made in an order. For each page the ids of all are read, which takes 30 ms at most, as
 the engine sorts memories that are alike in another way where it is asked for fewer."""
@@ -123,7 +123,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Query:
-    """One search: which memories are meant, how many are wanted, and the vectors to compare them with.
+    """A search: which memories are meant, how many are wanted, and the vectors to compare them with.
 
     At least one of `dense`, of shape (dimension,), and `sparse` (BM25) is given; of both, the rankings are fused.
     """
@@ -176,7 +176,7 @@ class RawPage(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """What a store was made for; another encoder's vectors cannot be compared with its own."""
+    """Encoder and dimension of a store's vectors; another encoder's vectors cannot be compared with its own."""
 
     encoder: str
     dimension: int
@@ -194,7 +194,7 @@ class Store(Protocol):
 
     @property
     def unreadable(self) -> Collection[UUID]:
-        """Those that were left out so far."""
+        """Ids of the memories that were left out so far."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a store says about itself, so that vectors that mean something else never get into it."""
+"""Metadata of a store, so that vectors with another meaning never get into it."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def end_with_input() -> None:
 
 
 def _consolidation(settings: Settings, client: redis.Redis, pages: Pages, name: str) -> Consolidation:
-    """What takes torch and what trains with it, imported when nothing speaks against it: that takes seconds."""
+    """The consolidation, which needs torch: imported when nothing speaks against it, as that takes seconds."""
     from memshare_trainer.consolidation.consolidation import Consolidation
 
     return Consolidation(settings, client, pages, name, _progress)

@@ -83,12 +83,12 @@ def start() -> subprocess.Popen[bytes]:
 
 
 def is_trainable(settings: Settings, encoder: str) -> bool:
-    """Whether the encoder is one of ours to train, and that of the settings or what became of it."""
+    """True if the encoder is ours to train, and is that of the settings or was made from it."""
     return not encoder.startswith("openai:") and origin_of(encoder) == first_name(settings)
 
 
 def is_at_hand(settings: Settings, workers: Sequence[Presence]) -> bool:
-    """Whether this machine can read the pool, and every memory service finds what is put into the encoders' folder.
+    """True if this machine can read the pool, and every memory service finds files put into the encoders' folder.
 
     That is so on one machine, and where MEMSHARE_ENCODERS names a folder: one that they share.
     """

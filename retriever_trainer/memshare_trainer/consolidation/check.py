@@ -64,7 +64,7 @@ MOST_LOST = 0.01  # nDCG on the probe, by more than the error of the difference
 
 
 def stays(found: Figure) -> bool:
-    """Whether an encoder ranks the probe as well as before, but for `MOST_LOST` and the error."""
+    """True if an encoder ranks the probe as well as before, but for `MOST_LOST` and the error."""
     return found.before - found.after <= MOST_LOST + found.error
 
 

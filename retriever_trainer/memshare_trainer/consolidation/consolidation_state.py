@@ -1,4 +1,4 @@
-"""Whether a consolidation runs, of which there is one at a time, and what became of the last one.
+"""State of consolidations: the run in progress, of which there is one at a time, and the outcome of the last run.
 
 The hash `memshare:consolidation` has in `running` the process of the one that runs, or nothing: wait for that to be
 empty to wait for its end.
@@ -39,12 +39,12 @@ def next_at(last: int) -> int:
 
 
 def starts(lessons: int, last: int, memories: int) -> bool:
-    """Whether it is time for the next one, and it may start by itself."""
+    """True if it is time for the next consolidation, and it may start by itself."""
     return lessons >= next_at(last) and memories <= MOST_MEMORIES
 
 
 def is_suggested(lessons: int, last: int, memories: int) -> bool:
-    """Whether it is time for the next one, and somebody has to start it."""
+    """True if it is time for the next consolidation, and somebody has to start it."""
     return lessons >= next_at(last) and memories > MOST_MEMORIES
 
 
@@ -66,7 +66,7 @@ class Job(Message):
 
 
 class Consolidated(Message):
-    """What a consolidation did, and what its check measured; that is None where nothing was trained.
+    """Result of a consolidation, and the figures of its check, which are None where nothing was trained.
 
     Of the held-out lessons: how often what is ranked first helps, and nDCG. Of the untouched probe: nDCG.
     """
@@ -82,7 +82,7 @@ class Consolidated(Message):
 
 
 class Trial(Message):
-    """What a consolidation would bring: the check of an encoder that was trained for it, and removed again.
+    """Result of a consolidation on trial: the check of an encoder that was trained for it, and removed again.
 
     `lessons` were trained on, `held_out` ones only ranked. `at` is a Unix time, and `seconds` what the trial took.
     """
@@ -105,7 +105,7 @@ class Worse(MemshareError):
 
 
 class Report(Message):
-    """One line that the process of a consolidation writes: how far it is, a note to read, or how it ended."""
+    """A line that the process of a consolidation writes: its progress, a note to read, or its end."""
 
     doing: str | None = None
     done: int = 0

@@ -74,7 +74,7 @@ def _documents(lesson: TextLesson, *, positive: bool) -> list[str]:
 
 
 def _known_positives(lessons: Sequence[TextLesson]) -> dict[str, set[str]]:
-    """What is no negative of a question: itself, what helped it, and what it helped."""
+    """Texts that are no negatives of a question: itself, the texts that helped it, and those that it helped."""
     helps: defaultdict[str, set[str]] = defaultdict(set)
     for lesson in lessons:
         asked = folded(lesson.query)

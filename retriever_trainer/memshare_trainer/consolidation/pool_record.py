@@ -1,4 +1,4 @@
-"""What the retriever of a pool was taught: its lessons and its evidence, also with the vectors of another encoder."""
+"""Training record of a pool's retriever: its lessons and evidence, also with the vectors of another encoder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PoolRecord(NamedTuple):
         return PoolRecord(learnt, held_out, [one for one in said if one])
 
     def as_texts(self, texts: Mapping[UUID, str]) -> Iterator[TextLesson]:
-        """What the encoder is trained on: the lessons of memories that there are still, and answers that were right."""
+        """Texts to train the encoder on: the lessons of memories that there are still, and answers that were right."""
         for lesson in self.learnt:
             if lesson.memory_id in texts:
                 documents = [one for one in (*lesson.positives, *lesson.negatives) if one in texts]

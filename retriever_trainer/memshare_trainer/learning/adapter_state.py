@@ -1,4 +1,4 @@
-"""What learning goes on from, by numpy alone: who only goes back to an earlier version needs no torch."""
+"""The state that learning goes on from, by numpy alone: a return to an earlier version needs no torch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class State:
 
     @classmethod
     def start(cls, dimension: int) -> State:
-        """What has learnt nothing: no vector is turned, and nobody is worth more than others."""
+        """The untrained state: no vector is turned, and nobody is worth more than others."""
         square, number, none = (
             np.zeros((dimension, dimension), np.float32),
             np.zeros((), np.float32),

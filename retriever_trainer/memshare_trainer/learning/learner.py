@@ -170,7 +170,7 @@ class Learner:
         return LessonChange(update, standings, kept, evidence, checkpoint, self.steps, published)
 
     def _verdict(self) -> dict[str, object]:
-        """What a step did to the retriever: a new version, unless what is held out is ranked worse for sure."""
+        """Effect of a step on the retriever: a new version, unless the held-out examples are ranked worse for sure."""
         compared = self.compare()
         if not compared:
             return {"outcome": "learnt", "reason": NOTHING_YET}
@@ -219,7 +219,7 @@ class Learner:
             self.forget()
 
     def adapter(self, version: int = 0) -> Adapter:
-        """What would be published."""
+        """The adapter that would be published."""
         return self.learnt.adapter(version)
 
     @property
@@ -229,11 +229,11 @@ class Learner:
 
     @property
     def learnt(self) -> LearntRetriever:
-        """What it has come to."""
+        """The retriever as learnt so far."""
         return LearntRetriever.of(self._state, self._buffer.words)
 
 
 def _is_best(published: Lesson) -> bool:
-    """Whether what was published is, in sum, as good as the best before it, or better."""
+    """True if the published version is, in sum, as good as the best before it, or better."""
     after = (published.accuracy_after or 0.0) + (published.ndcg_after or 0.0)
     return after >= (published.accuracy_before or 0.0) + (published.ndcg_before or 0.0)

@@ -146,7 +146,7 @@ class People(NamedTuple):
 
 
 def people_of(client: redis.Redis, pool: str) -> People:
-    """What is known of the people of a pool."""
+    """The groups of all people, and the people whom a person trusts in a pool."""
     groups = {str(name): str(group) for name, group in client.hgetall(GROUPS).items()}
     return People(groups, trusted(client).get(pool, frozenset()))
 
@@ -168,7 +168,7 @@ class Vouching(NamedTuple):
 
     @classmethod
     def of(cls, said: Evidence) -> Vouching:
-        """What evidence says. A grade that was accepted is good, and is bad by how far it is from what is usual."""
+        """The vouching in evidence. An accepted grade is good, and is bad by its distance from the usual grade."""
         is_claim = said.source != "outcome"
         above = said.weight * (said.helped - EVEN) / EVEN
         good = max(above, 0.0) if is_claim else float(said.accepted)
@@ -202,7 +202,7 @@ def judged(standings: Standings, said: Collection[Vouching], people: People) -> 
 
 
 def _proves(words: Iterable[Vouching], people: People, known: Collection[str], now: float) -> bool:
-    """Whether words of others prove a submitter, where these groups are known."""
+    """True if words of others prove a submitter, where these groups are known."""
     good: defaultdict[str, float] = defaultdict(float)
     bad: defaultdict[str, float] = defaultdict(float)
     for word in words:

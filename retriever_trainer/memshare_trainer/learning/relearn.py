@@ -26,7 +26,7 @@ from memshare_trainer.lessons.stored_lesson import StoredLesson, example_of
 def relearn(
     lessons: Sequence[StoredLesson], evidence: Sequence[Evidence], dimension: int, people: People | None = None
 ) -> LearntRetriever:
-    """What a learner comes to with a step for each lesson, in their order, and replay; what is held out stays so.
+    """The retriever learnt by a step for each lesson, in their order, and replay; held-out examples stay held out.
 
     Where there is more evidence than comes with lessons, it has further steps of its own.
     """

@@ -30,7 +30,7 @@ class NumberedExample(NamedTuple):
 
 
 class Drawn(NamedTuple):
-    """What a step replays: lessons, and the keys of evidence, whose words may change before the step is made."""
+    """The replay of a step: lessons, and the keys of evidence, whose words may change before the step is made."""
 
     lessons: list[Example]
     evidence: list[str]
@@ -72,7 +72,7 @@ class ReplayBuffer:
         self.words.add(one.example)
 
     def has_evidence(self, key: str) -> bool:
-        """Whether that person has said something of that memory before."""
+        """True if that person has said something of that memory before."""
         return key in self._said
 
     @property
@@ -82,15 +82,15 @@ class ReplayBuffer:
 
     @property
     def is_full(self) -> bool:
-        """Whether there is so much evidence that it is to be read anew from the log, which drops some."""
+        """True if evidence exceeds its limit and is to be read anew from the log, which drops some."""
         return self.words_held > MOST_EVIDENCE
 
     def counts(self, evidence: Example) -> bool:
-        """Whether it says something of another's memory, or there are no others."""
+        """True if it says something of another's memory, or there are no others."""
         return self.words.share(evidence.by, evidence.ids[0], evidence.submitters[0]) > 0
 
     def draw(self, seed: str) -> Drawn:
-        """What to replay in a step; the same at every trainer that draws with the same seed."""
+        """The examples to replay in a step; the same at every trainer that draws with the same seed."""
         drawn = random.Random(seed)
         lessons = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
         evidence = drawn.sample(sorted(self._evidence), min(EVIDENCE_REPLAYED, len(self._evidence)))
@@ -110,7 +110,7 @@ class ReplayBuffer:
 
 
 def is_held_out_evidence(evidence: Evidence) -> bool:
-    """One word in ten is never trained on, whenever it is said again."""
+    """True for one word in ten, which is never trained on, also when it is said again."""
     return crc32(evidence.key.encode()) % HELD_OUT_EVERY == 0
 
 

@@ -1,4 +1,4 @@
-"""One step of a pool's learner on some examples: of A = I + W, and of the worths, in the s(q, m) of recall.
+"""A step of a pool's learner on some examples: of A = I + W, and of the worths, in the s(q, m) of recall.
 
 The stored vectors are frozen, so that a step costs the same however large the pool is. With vectors of 384 numbers
 torch is fastest in one thread (`torch.set_num_threads(1)`), which is for the process to say.

@@ -36,7 +36,7 @@ LEAST_SPREAD = 0.2  # of the numbers of a list that are all on one side
 
 
 def border(numbers: Sequence[float]) -> float | None:
-    """What parts the labels or gains of a list into better and worse; None where they are all alike.
+    """Border between the better and the worse labels or gains of a list; None where they are all alike.
 
     Where all help, or all mislead, that is the middle between the lowest and the highest: a pool of one form has an
     order, too, as INMS has it, which takes the lower and the upper half (arXiv 2404.09982).
@@ -66,12 +66,12 @@ class Example:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether it is a list in which every memory is labelled."""
+        """True if it is a list in which every memory is labelled."""
         return not np.isnan(self.gains).any() and len(self.ids) > 1
 
 
 def scores(adapter: Adapter, examples: Sequence[Example]) -> list[Array]:
-    """What the memories of each example are ranked by."""
+    """The scores by which the memories of each example are ranked."""
     sizes = [len(one.ids) for one in examples]
     queries = np.repeat(np.stack([one.query for one in examples]), sizes, axis=0)
     documents = np.concatenate([one.documents for one in examples])
@@ -98,7 +98,7 @@ class RankingComparison(NamedTuple):
 
     @property
     def worse(self) -> bool:
-        """One of the two figures fell by more than its error."""
+        """True if one of the two figures fell by more than its error."""
         return self.first.worse or self.ndcg.worse
 
 

@@ -65,7 +65,7 @@ RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
 
 
 def is_held_out(number: int) -> bool:
-    """One lesson in ten is never trained on."""
+    """True for one lesson in ten, which is never trained on."""
     return number % HELD_OUT_EVERY == 0
 
 
@@ -85,7 +85,7 @@ def slot_of(number: int, kept: int, seed: str) -> int | None:
 
 
 def outdated_by(version: int) -> list[int]:
-    """What a new version makes too old to keep: the last ten stay, and of those before them every 25th."""
+    """Versions that a new version makes too old to keep: the last ten stay, and of those before them every 25th."""
     thinned, oldest = version - RECENT_VERSIONS, version - OLDEST_VERSION
     return [old for old in (thinned if thinned % EVERY_VERSION else 0, oldest) if old > 0]
 
@@ -108,7 +108,7 @@ def words_with(log: LessonLog, memories: Collection[UUID], submitter: str | None
 
 
 def has_part(evidence: Evidence, memories: Collection[UUID], submitter: str | None = None) -> bool:
-    """Whether evidence is about one of these memories, or its task's answer is one; or this submitter has a part."""
+    """True if evidence involves one of these memories, shown or as its task's answer; or this submitter has a part."""
     shown = (evidence.memory, *evidence.beside)
     named = {evidence.pair, *(one.id for one in shown)}
     return submitter in (evidence.by, *(one.submitter for one in shown)) or bool(named & set(memories))
@@ -137,7 +137,7 @@ class LessonLog:
         return leased(self.client, self.key("lease"), self.key("fence"))
 
     def done(self, message_id: str) -> Lesson | None:
-        """What a message did, if it has been through here already."""
+        """Result of a message that has been through here already; None for a new message."""
         text = self.client.get(self._marker(message_id))
         return Lesson.model_validate_json(text) if text else None
 
@@ -242,7 +242,7 @@ class LessonLog:
         return [*self.evidence(), *self.waiting().values()]
 
     def standings(self) -> Standings:
-        """What is known of each submitter."""
+        """Standings of all submitters."""
         text = self.client.get(standings_key(*self.name))
         return Standings.model_validate_json(text) if text else Standings()
 
@@ -271,7 +271,7 @@ class LessonLog:
         return list({one.key: one for one in (*self.evidence(), *self.waiting().values())}.values())
 
     def updates(self) -> list[Update]:
-        """What the last lessons did, the newest last."""
+        """Results of the last lessons, the newest last."""
         return [Update.model_validate_json(text) for text in self.client.lrange(self.key("updates"), 0, -1)]
 
     def slot(self, number: int) -> int | None:

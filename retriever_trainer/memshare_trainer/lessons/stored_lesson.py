@@ -38,7 +38,7 @@ class Head(NamedTuple):
 
 
 class Update(Message):
-    """What became of one message, when (Unix time in seconds), and how many had been counted by then."""
+    """Outcome of a message, its time (Unix time in seconds), and the number of lessons counted by then."""
 
     at: float
     memory_id: UUID | None
@@ -47,7 +47,7 @@ class Update(Message):
 
 
 class LessonChange(NamedTuple):
-    """What a lesson changes."""
+    """Changes that a lesson makes."""
 
     update: Update
     standings: Standings
@@ -60,7 +60,7 @@ class LessonChange(NamedTuple):
 
 
 class StoredLesson(Message):
-    """One lesson of the log, of which each has its number.
+    """A lesson of the log, with its number.
 
     `labels` has P(¬Y) of every candidate, `submitters` whose each is, `weight` how much they count;
     the vectors, in half precision, are those of the new memory and of the candidates.

@@ -98,5 +98,5 @@ def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> d
 
 @functools.cache
 def _processes(_pid: int) -> ChildProcesses:
-    """Those of this process: one that was forked from it must not talk to them."""
+    """The child processes of this process: a fork of this process must not talk to them."""
     return ChildProcesses("-m", "memshare_scorer.checking.child", most=os.cpu_count() or 1)

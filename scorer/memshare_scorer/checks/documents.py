@@ -9,7 +9,7 @@ from jsonschema.validators import validator_for
 
 
 def fits_schema(prompt: str, answer: str, *, schema: str) -> bool:  # noqa: ARG001
-    """Whether the answer is JSON that fits the JSON schema in a file."""
+    """True if the answer is JSON that fits the JSON schema in a file."""
     wanted = json.loads(Path(schema).read_text("utf-8"))
     kind = validator_for(wanted)
     kind.check_schema(wanted)

@@ -18,7 +18,7 @@ Rows = list[tuple[object, ...]]
 
 
 def same_rows(prompt: str, answer: str, *, database: str, answers: str) -> bool:
-    """Whether a query gives the rows of the right one, in their order; it may stand in a Markdown code block.
+    """True if a query gives the rows of the right query, in their order; it may stand in a Markdown code block.
 
     `database` is a file of SQL that makes the tables, `answers` one of JSON lines with each `prompt` and its right
     `answer`. Raises `ValueError` for a prompt that is not among them, and for a right answer that is no query.

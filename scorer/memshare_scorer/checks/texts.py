@@ -15,5 +15,5 @@ def contains(prompt: str, answer: str, *, texts: Sequence[str]) -> float:  # noq
 
 
 def matches(prompt: str, answer: str, *, pattern: str) -> bool:  # noqa: ARG001
-    """Whether the whole answer, but for white space around it, fits a regular expression."""
+    """True if the whole answer, but for white space around it, fits a regular expression."""
     return re.fullmatch(pattern, answer.strip()) is not None

@@ -1,1 +1,1 @@
-"""What Python programs use: tasks through Celery, and the shared memory by REST."""
+"""Client for Python programs: tasks through Celery, and the shared memory by REST."""

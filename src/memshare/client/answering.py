@@ -85,7 +85,7 @@ def answer_from(
 
 
 def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: Sequence[Found]) -> bool:
-    """Whether concepts of a question could find more, and neither the settings nor an agent of its pool say no."""
+    """True if concepts of a question could find more, and neither the settings nor an agent of its pool say no."""
     if not settings.concepts or len(found) < BY_CONCEPTS or not any(one.memory.concepts for one in found):
         return False
     announced = [card for worker in present(client) for card in worker.agents]

@@ -140,7 +140,7 @@ class Client:
         return entry.signed(open_signer(self.settings))
 
     def outcomes(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
-        """What is known of journeys that were sent to be kept; the others are left out."""
+        """The known outcomes of journeys that were sent to be kept; the others are left out."""
         with reaching(self.settings.redis):
             return read_outcomes(self._redis, journeys)
 
@@ -166,17 +166,17 @@ class Client:
         return Submission(task_id, self.app, self._redis, self._waiting, self.settings.redis)
 
     def answered(self, task_ids: Sequence[str]) -> list[str]:
-        """Those of these tasks that were answered or given up."""
+        """The given ids of tasks that were answered or given up."""
         with reaching(self.settings.redis):
             return ended(self.app, self._redis, task_ids)
 
     def journey(self, task_id: str) -> Journey:
-        """What became of a task so far; raises `BadInput` for an unknown id."""
+        """The journey of a task so far; raises `BadInput` for an unknown id."""
         with reaching(self.settings.redis):
             return read_journey(self.ledger, task_id)
 
     def journeys(self, task_ids: Sequence[str]) -> list[Journey]:
-        """What became of several tasks so far, read at once; unknown ids are left out."""
+        """The journeys of several tasks so far, read at once; unknown ids are left out."""
         with reaching(self.settings.redis):
             return read_journeys(self.ledger, task_ids)
 

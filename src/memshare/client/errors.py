@@ -1,4 +1,4 @@
-"""What a door refuses, beside the errors that the whole project has (`memshare_broker.errors`)."""
+"""Errors of the doors, beside those of the whole project (`memshare_broker.errors`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Conflict(BadInput):
 
 
 class Stale(BadInput):
-    """What was to be changed has changed since it was read."""
+    """The thing to be changed has changed since it was read."""
 
 
 class NoMatch(BadInput):

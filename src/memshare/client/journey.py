@@ -35,7 +35,7 @@ What = Literal["task", "standard answer", "seed"]
 
 
 class Begun(NamedTuple):
-    """What a journey begins with; for what a foreign client sent in place of a task, its dead letter says more."""
+    """Beginning of a journey. Where a foreign client sent something other than a task, its dead letter says more."""
 
     prompt: str
     what: What = "task"
@@ -52,7 +52,7 @@ class Begun(NamedTuple):
 
 
 def begun_with(task: object, stage: object, body: object) -> Begun:
-    """What the entry of a message says that began a journey: its task, stage and body."""
+    """The beginning of a journey, from the message that began it: its task, stage and body."""
     try:
         if task == OFFER.task:
             offered = OfferedPair.model_validate(body)
@@ -86,7 +86,7 @@ NEXT: Mapping[State, str] = {"asked": SCORE.name, "answered": SCORE.name, "grade
 
 
 class Journey(BaseModel):
-    """What is known of a task: every field of a hop is None until that hop is done."""
+    """A task so far: every field of a hop is None until that hop is done."""
 
     task_id: str
     what: What = "task"
@@ -110,19 +110,19 @@ class Journey(BaseModel):
     recall_id: UUID | None = None
     """Of a pair that somebody brought: the recall that found its memories."""
     feedback: dict[UUID, float] = {}
-    """What its memories were worth, as who knows the outcome told it."""
+    """The worth of its memories, as told by whoever knows the outcome."""
     opinion: Opinion | None = None
-    """What somebody said of the answer as a whole."""
+    """Somebody's opinion of the answer as a whole."""
     retriever_version: int | None = None
     usage: Usage | None = None
     seconds: float | None = None
     reasoning: str = ""
     """How the model came to its answer, where it tells that."""
     notes: tuple[str, ...] = ()
-    """What became of the prompt: memories that did not fit, a server that cut it."""
+    """Notes on the prompt: memories that did not fit, a server that cut it."""
     steps: tuple[Step, ...] = ()
     verified: bool | None = None
-    """Whether a run in steps ended with a verified answer. One that is not is not graded: its journey ends there."""
+    """True if a run in steps ended with a verified answer. Otherwise it is not graded: its journey ends there."""
     score: Score | None = None
     memory_id: UUID | None = None
     outcome: str | None = None
@@ -139,7 +139,7 @@ class Journey(BaseModel):
     extracted: Extracted | None = None
     """Which concepts its memory has, where they were asked for."""
     noted: NotedConcepts | None = None
-    """Whether the memory has them now."""
+    """Result of writing them to the memory."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
     cancelled: Cancellation | None = None
@@ -148,12 +148,12 @@ class Journey(BaseModel):
     hops: dict[str, float] = {}
     """When each hop ended, as Unix time in seconds."""
     details_dropped: bool = False
-    """Whether its details are gone, which are kept for MEMSHARE_KEEP_TRACES_DAYS: steps, ranges of the grade, lesson,
+    """True if its details are gone, which are kept for MEMSHARE_KEEP_TRACES_DAYS: steps, ranges of the grade, lesson,
     concepts, and `hops`."""
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more becomes of the task: it was settled, cancelled or given up, not verified, or a trial.
+        """True if nothing more becomes of the task: it was settled, cancelled or given up, not verified, or a trial.
 
         The lesson of a settled pair may still come.
         """
@@ -262,7 +262,7 @@ def kept_for(days: float) -> str:
 
 
 def asked_of(step: Step) -> str:
-    """What a step of a run was asked: the arguments that say something, as `name: value`."""
+    """The arguments of a step of a run that say something, as `name: value`."""
     try:
         arguments = json.loads(step.arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What a client knows of pools: which there are, their contradictions, and the models at work for them."""
+"""Pools as a client knows them: their names, their contradictions, and the models at work for them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def require_agent_model(client: Client, agents: Iterable[str], what: str) -> Non
 
 
 def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) -> bool:
-    """Whether a rubric that is known here takes no model to grade pairs of this kind."""
+    """True if a rubric that is known here takes no model to grade pairs of this kind."""
     try:
         return rubric is not None and is_checked(find_rubric(rubric, client.settings.agents_dir), kind)
     except BadInput:  # the agent is of another machine, and its rubric, too
@@ -64,7 +64,7 @@ def pools_known(client: Client) -> set[str]:
 
 
 def new_ids(client: Client, ids: Sequence[UUID]) -> set[UUID]:
-    """Those of these memories that the service does not have yet."""
+    """The given ids of memories that the service does not have yet."""
     wanted = list(dict.fromkeys(ids))
     parts = [wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH)]
     there = {one.id for part in parts for one in client.memories.page(Where(ids=part), BATCH).memories}

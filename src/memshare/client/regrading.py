@@ -54,7 +54,7 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
 
 
 def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:
-    """Those of some memories that wait for a grade."""
+    """The ids of the given memories that wait for a grade."""
     hops = {str(derived_id(_journey_of(one), hop.name)): one.id for one in memories for hop in (SCORE, SETTLE)}
     with reaching(client.settings.redis):
         return {hops[entry.id] for entry in client.ledger.open_of(list(hops))}

@@ -1,4 +1,4 @@
-"""What the calls of `Memory` itself are answered with; the replies of the others stand beside them."""
+"""Replies to the calls of `Memory` itself; the replies to the other calls stand beside them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RecalledMemory(Message):
 
 
 class Recalled(Message):
-    """What was recalled, best first. Name `recall_id` with your answer and with feedback."""
+    """Recalled memories, best first. Name `recall_id` with your answer and with feedback."""
 
     recall_id: UUID
     pool: str
@@ -41,7 +41,7 @@ class Recalled(Message):
 
 
 class Accepted(Message):
-    """What was handed in is written down, and its journey goes on by itself."""
+    """Receipt of a task or pair: it is written down, and its journey goes on by itself."""
 
     id: str
     journey: str = Field(description="where to read what becomes of it")
@@ -102,7 +102,7 @@ class WholeAgentReply(AgentReply):
 
 
 class CriterionReply(Message):
-    """What an answer is graded by, and what for at most."""
+    """A criterion by which answers are graded, and its maximum of points."""
 
     name: str
     points: float
@@ -162,7 +162,7 @@ class QueueReply(Message):
 
 
 class StatusReply(Message):
-    """What goes on now. Whoever does not see all pools is told of the queues of its own agents alone."""
+    """Current status. Whoever does not see all pools is told of the queues of its own agents alone."""
 
     agent_models: dict[str, str] = Field(description="the model of each agent; 'offline' is none")
     scorer_models: tuple[str, ...]

@@ -71,7 +71,7 @@ def _changed(known: Mapping[UUID, Memory], ids: list[UUID], at: float) -> Iterat
 
 
 def _instructions(agent: Agent | None, settings: Settings, journey: Journey, at: float) -> tuple[str, tuple[str, ...]]:
-    """What the agent is told for such a task, and why it may have been told something else."""
+    """The agent's instructions for such a task, and reasons why they may have been different then."""
     if agent is None or journey.kind not in {None, *agent.kinds}:
         asked = f"The agent {journey.agent!r}{f' with the kind {journey.kind!r}' if journey.kind else ''}"
         return "", (f"{asked} has no file on this machine, so the instructions are missing here.",)

@@ -53,7 +53,7 @@ class Submission:
             return str(self._meta(self._client)["status"])
 
     def ready(self) -> bool:
-        """Whether the task was answered or given up."""
+        """True if the task was answered or given up."""
         return self.state in READY_STATES
 
     def get(self, timeout: float | None = None) -> dict[str, Any]:
@@ -89,7 +89,7 @@ class Submission:
         return meta
 
     def _meta(self, client: redis.Redis) -> dict[str, Any]:
-        """What Celery says of the task: its `status`, and its `result`, which is an exception where it failed.
+        """The task in Celery's form: its `status`, and its `result`, which is an exception where it failed.
 
         Celery's own record goes with the details of the trace; then the journey says the same.
         """
@@ -98,7 +98,7 @@ class Submission:
 
 
 def recorded(client: redis.Redis, task_id: str) -> dict[str, Any]:
-    """What the journey of a task says of it, as Celery would."""
+    """The state of a task according to its journey, in Celery's form."""
     is_open = client.hexists(MESSAGES, task_id)  # asked first: an answer that comes meanwhile is then in the records
     [records] = read_records(client, [task_id])
     if ANSWER.name in records:
@@ -111,7 +111,7 @@ def recorded(client: redis.Redis, task_id: str) -> dict[str, Any]:
 
 
 def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
-    """Those of these tasks that were answered or given up."""
+    """The given ids of tasks that were answered or given up."""
     backend: Any = app.backend  # the stubs know of no keys
     found = []
     for start in range(0, len(task_ids), LOOKED_AT):
@@ -124,7 +124,7 @@ def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str
 
 
 Cancelling = Literal["cancelled", "running", "ended", "unknown"]
-"""What became of the wish: "running" is a stage that goes on, after which nothing follows."""
+"""Outcome of cancelling: "running" is a stage that goes on, after which nothing follows."""
 
 
 def cancel_journey(ledger: Ledger, app: Celery, journey: str, why: str) -> Cancelling:

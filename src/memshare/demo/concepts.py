@@ -42,7 +42,7 @@ _AT_ONCE = 64  # flashcards
 
 @dataclass(frozen=True)
 class ExploredFlashcards:
-    """What the demo found and did."""
+    """Findings and actions of the demo."""
 
     cards: int
     map_file: Path
@@ -50,7 +50,7 @@ class ExploredFlashcards:
     gap: Gap
     asked: tuple[Journey, ...]
     memory: Memory | None
-    """What the last answer became; None where no answer was good enough."""
+    """The memory made of the last answer; None where no answer was good enough."""
 
 
 def explore_flashcards(

@@ -1,4 +1,4 @@
-"""What a shared pool gives: the same unseen questions without memories, with a shared pool, and after it has learnt."""
+"""Gain of a shared pool: the same unseen questions without memories, with a shared pool, and after it has learnt."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Kind = Literal["alone", "shared", "task", "learnt"]
 
 @dataclass(frozen=True)
 class GainQuestion:
-    """One question and what became of it. `right` is None where nothing graded it: `fault` says why."""
+    """A question and its outcome. `right` is None where nothing graded it: `fault` says why."""
 
     question: SqlQuestion
     right: bool | None
@@ -102,7 +102,7 @@ class DemoWatch(Protocol):
     """Is told how far it is."""
 
     def say(self, what: str) -> None:
-        """What is being done now."""
+        """Report the current activity."""
 
     def see(self, stage: DemoStage) -> None:
         """A stage has begun, more of it is known, or it has ended."""

@@ -23,7 +23,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Played:
-    """One task of the demo and what became of it. Memories are named after the task or seed they come from."""
+    """A task of the demo and its outcome. Memories are named after the task or seed they come from."""
 
     name: str
     task_id: str
@@ -103,7 +103,7 @@ def reason(client: Client, progress: Progress) -> list[Journey]:
 
 
 def as_json(journey: Journey) -> dict[str, Any]:
-    """What a machine reads of one question."""
+    """The machine-readable form of one question."""
     return {
         "task_id": journey.task_id,
         "question": journey.prompt,

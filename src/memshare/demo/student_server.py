@@ -90,7 +90,7 @@ REFUSAL = "The student of the demo copies SQL, and can do nothing else."
 
 
 def reply(expert: SqlExpert, body: Mapping[str, Any]) -> str | None:
-    """What the student says to a request of the chat interface: SQL, or which examples mislead.
+    """The student's reply to a request of the chat interface: SQL, or the examples that mislead.
 
     None for anything else.
     """

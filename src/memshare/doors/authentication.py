@@ -23,7 +23,7 @@ LOCAL, REMOTE, STATE, USER = 1, 2, 3, 7  # columns
 
 
 OF_CONNECTION = "of_connection"
-"""What requests have in their state that is their connection's."""
+"""Key in a request's state for the values of its connection."""
 
 OF_A_CLIENT = re.compile(
     r"host|connection|keep-alive|te|upgrade-insecure-requests|user-agent|accept(-.*)?|content-(type|length|encoding)"
@@ -54,7 +54,7 @@ def require_this_machine(request: Request) -> None:
 
 
 def _passed_on(request: Request) -> str | None:
-    """What shows that a request began elsewhere, or that its page is another program's."""
+    """The sign that a request began elsewhere, or that its page is another program's."""
     headers = request.headers
     if strange := next((name for name in headers if not OF_A_CLIENT.fullmatch(name)), None):
         return f"may have come through a proxy, by its header {strange!r}"
@@ -70,7 +70,7 @@ def _passed_on(request: Request) -> str | None:
 
 
 def _is_same_user(request: Request, port: int) -> bool:
-    """Whether a connection is this user's: asked once for a connection, for the kernel's answer may take 10 ms."""
+    """True if a connection is this user's: asked once for a connection, as the kernel's answer may take 10 ms."""
     known: dict[str, bool] = request.scope.get("state", {}).get(OF_CONNECTION, {})
     if "is_same_user" not in known:
         known["is_same_user"] = request.app.state.is_same_user(port, request.scope["server"][1])
@@ -85,7 +85,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def is_same_user(peer_port: int, own_port: int) -> bool:
-    """Whether who is connected from a port to a port of ours is this user, or root; True where no kernel can say.
+    """True if this user, or root, is connected from a port to a port of ours, or if no kernel can say.
 
     Every connection with these ports counts, whatever its addresses: one of another user is enough to say no.
     """
@@ -139,7 +139,7 @@ def token_of(backend: Backend, request: Request, text: str) -> Token:
 
 
 async def backend_of(request: Request) -> Backend:
-    """What this process works with."""
+    """The backend of this process."""
     backend: Backend = request.app.state.backend
     return backend
 

@@ -1,4 +1,4 @@
-"""What a request to REST or MCP goes through first: who asks, how often, and a body that can be read."""
+"""First checks of a request to REST or MCP: who asks, how often, and a readable body."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def _read_part(receive: Receive, body: bytearray) -> bool:
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:
-    """What an app receives when the body was read before."""
+    """A `receive` that gives an app the body that was read before."""
     is_read = False
 
     async def whole() -> Message:
@@ -123,7 +123,7 @@ def _half_characters(value: Any, place: str) -> Iterator[str]:
 
 REST, MCP = "/v1/", "/mcp"
 KNOWN = "callers"
-"""What a request has in its state that is who asks, by the deployment that was asked for that already."""
+"""Key in a request's state for its caller, by the deployment that has identified them already."""
 REFUSED = -32000  # the first code of JSON-RPC that is a server's own
 
 

@@ -27,7 +27,7 @@ METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
 
 
 class Problem(BaseModel):
-    """What went wrong: `title` names the kind, `detail` says what to do."""
+    """An error: `title` names the kind, `detail` says what to do."""
 
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"title": "Not Found", "status": 404, "detail": "No pool is called 'x'."}]}
@@ -45,7 +45,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     "4XX": {"description": "The request cannot be fulfilled as it is.", "content": _CONTENT},
     "5XX": {"description": "Not now: something that is needed does not answer.", "content": _CONTENT},
 }
-"""What every operation may answer beside its own reply."""
+"""Responses of every operation beside its own reply."""
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -74,7 +74,7 @@ def status_of(error: Exception) -> int:
 
 
 def headers_of(error: Exception) -> dict[str, str]:
-    """What a program needs to know of an error: when to come back, how to say who it is."""
+    """Headers of an error for programs: when to come back, how to say who it is."""
     headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NoToken) else {}
     wait = getattr(error, "wait", None)
     return headers if wait is None else {**headers, "Retry-After": str(max(math.ceil(wait), 1))}

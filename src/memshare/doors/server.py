@@ -37,7 +37,7 @@ REPLY_WITHIN = 3.0  # seconds for Redis
 
 
 class Health:
-    """What is wrong with Redis, if anything, as a sentence for anybody: without its address."""
+    """Health of Redis: its fault, if any, as a sentence for anybody, without its address."""
 
     def __init__(self, settings: Settings) -> None:
         self._client = connect(settings.redis, tries=0, timeout=REPLY_WITHIN)
@@ -76,7 +76,7 @@ def health_routes(health: Health) -> list[Route]:
 
 
 async def is_alive(_: Request) -> Response:
-    """What a process answers that runs."""
+    """The answer of a running process."""
     return PlainTextResponse("ok")
 
 

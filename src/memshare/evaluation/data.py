@@ -82,7 +82,7 @@ def _texts(answers: list[Any]) -> list[str]:
 
 
 def _verdict(evidence: dict[str, Any]) -> str:
-    """What the documents of a claim say of it."""
+    """The verdict that a claim's documents give."""
     match list(evidence.values()):
         case [[{"label": str(label)}, *_], *_] if label in _VERDICTS:
             return _VERDICTS[label]
@@ -95,7 +95,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class DataLine(BaseModel):
-    """One line of a file. What else stands in it, such as its source, is left alone."""
+    """A line of a file. Further fields in it, such as its source, are left alone."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -127,7 +127,7 @@ class DataItem(Message):
 
 
 class FileReport(Message):
-    """What a file gave: items, and how many were dropped because their question or answer had been there."""
+    """Contents of a file: items, and the number dropped because their question or answer had been there."""
 
     file: str
     items: int

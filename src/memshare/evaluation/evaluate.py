@@ -188,7 +188,7 @@ def conduct(request: ExperimentRequest, queues: Queues, settings: Settings, prep
 
 
 def no_version(lab: Lab) -> list[str]:
-    """What is to be said of each model whose answers were found without any version of a retriever."""
+    """A note for each model whose memories were all found without any version of a retriever."""
     with_memories = [one for one in lab.measured if one.shown]
     alone = [
         model for model in lab.models if not any(one.retriever_version for one in with_memories if one.model == model)

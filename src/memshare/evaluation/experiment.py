@@ -19,14 +19,14 @@ class Bundled(NamedTuple):
 
     questions: str
     documents: bool = False
-    """Whether agents may read the documents."""
+    """True if agents may read the documents."""
     needs: tuple[str, ...] = ()
-    """What each line has to have beside a prompt and an answer."""
+    """Fields that each line must have beside a prompt and an answer."""
     split: bool = False
-    """Whether there are seeds and queries, as in other experiments; else all are asked."""
+    """True if there are seeds and queries, as in other experiments; else all are asked."""
 
     def takes(self, item: DataItem) -> bool:
-        """Whether it asks a line of files that several experiments share: statements are for those that need them."""
+        """True if it asks a line of a file that experiments share: statements are for experiments that need them."""
         if self.needs:
             return all(getattr(item, name) for name in ("prompt", *self.needs))
         return self.split or (item.statement is None and item.prompt is not None)
@@ -45,7 +45,7 @@ class Times(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """One experiment. `labels` gives the kinds of copies for a number of models."""
+    """An experiment. `labels` gives the kinds of copies for a number of models."""
 
     name: str
     title: str
@@ -60,15 +60,15 @@ class Experiment(NamedTuple):
     settled: Times = Times()
     """Answers that become memories when others have been given, each with a lesson where something learns."""
     remembered: Times = Times()
-    """Those of `asked` that become memories at once, each with a lesson."""
+    """Answers of `asked` that become memories at once, each with a lesson."""
     by_phase: bool = False
-    """Whether the chart goes over phases; else over conditions."""
+    """True if the chart goes over phases; else over conditions."""
     learns: bool = False
-    """Whether the trainer is at work on its pools, unless the learning is switched off."""
+    """True if the trainer is at work on its pools, unless the learning is switched off."""
     least_models: int = 1
     """How many models it takes to say anything."""
     bundled: Bundled | None = None
-    """What it asks where no other data is given."""
+    """The questions it asks where no other data is given."""
 
 
 OWN = Label("own", lambda pool, number: f"{pool}-{number}")

@@ -24,7 +24,7 @@ M = TypeVar("M", bound=Message)
 
 
 class ExperimentPlan(Message):
-    """What decides an experiment's figures. A folder holds one."""
+    """Everything that decides an experiment's figures. A folder holds one plan."""
 
     experiment: str
     items: tuple[str, ...]
@@ -43,7 +43,7 @@ class ExperimentPlan(Message):
 
 
 class Prepared(Message):
-    """What is known of an item before an experiment: its question, and the score of its standard answer."""
+    """An item as prepared before an experiment: its question, and the score of its standard answer."""
 
     prompt: str
     score: float | None
@@ -57,7 +57,7 @@ class Preparation(Message):
 
 
 class RunCost(Message):
-    """What it took: when the last run began (Unix time), its seconds, and what all runs together paid for."""
+    """Cost of an experiment: start (Unix time) and seconds of its last run; calls, tokens and money of all runs."""
 
     started: float
     seconds: float
@@ -90,12 +90,12 @@ class Folder:
             )
 
     def result(self) -> ExperimentResult | None:
-        """What was found, once the experiment has ended."""
+        """The result; None until the experiment has ended."""
         file = self.path / "result.json"
         return _read(file, ExperimentResult) if file.exists() else None
 
     def run(self) -> RunCost | None:
-        """What it took, where that was noted."""
+        """The cost; None where it was not noted."""
         file = self.path / "run.json"
         return _read(file, RunCost) if file.exists() else None
 
@@ -111,7 +111,7 @@ class Folder:
 
 
 def read_preparation(out: Path, plan: ExperimentPlan) -> dict[str, Prepared]:
-    """What is known of the items: by this experiment, or by another one on the same data beside it."""
+    """Items prepared by this experiment, or by another experiment on the same data beside it."""
     for file in (out / plan.experiment / PREPARED, out / PREPARED):
         if file.exists():
             there = _read(file, Preparation)

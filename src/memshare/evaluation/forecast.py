@@ -1,4 +1,4 @@
-"""What experiments will take, before they begin: how often each part is asked, times what its items take."""
+"""Forecast of the cost of experiments, before they begin: how often each part is asked, times the cost of its items."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Forecast(NamedTuple):
 
 
 def forecasts(requests: Sequence[ExperimentRequest], settings: Settings) -> list[Forecast]:
-    """What each request will take: nothing where it has ended. What the first prepares, the others have."""
+    """The forecast of each request; zero where it has ended. Items prepared for the first also serve the others."""
     found, prepared = [], set[Split]()
     for request in requests:
         if Folder(request.out / request.experiment.name).result() is not None:

@@ -68,7 +68,7 @@ JUDGED = "judged.jsonl"
 
 
 class StoredJudgement(Message):
-    """What the judge gave a pair, which is known by what was asked."""
+    """The judge's grade of a pair. The id is derived from the request to the judge."""
 
     id: str
     total: float
@@ -139,7 +139,7 @@ class Judge:
 
 
 def read(file: Path) -> dict[str, float]:
-    """What was judged before; the last line may be half of one."""
+    """The judgements made before, by id; the last line may be incomplete."""
     found: dict[str, float] = {}
     for _, line in read_lines(file) if file.exists() else ():
         try:

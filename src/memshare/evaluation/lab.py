@@ -1,4 +1,4 @@
-"""What an experiment works with: agents to ask, pools to fill, and a place for what was measured."""
+"""The workspace of an experiment: agents to ask, pools to fill, and a place for measurements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PEOPLE = "people"  # who wrote the standard answers
 
 
 class Measured(Message):
-    """One answered item: what a figure can be traced to. `condition` and `phase` say in which cell it counts."""
+    """An answered item, to which figures can be traced. `condition` and `phase` say in which cell it counts."""
 
     condition: str
     phase: str = ""
@@ -51,7 +51,7 @@ class Measured(Message):
 
 
 Marks = Callable[[DataItem, str, Sequence[UUID]], dict[str, float]]
-"""What to count of an answer beside its score: from the item, the answer and the memories shown."""
+"""Counts things beside the score of an answer: from the item, the answer and the memories shown."""
 
 
 def no_marks(item: DataItem, answer: str, shown: Sequence[UUID]) -> dict[str, float]:  # noqa: ARG001
@@ -59,7 +59,7 @@ def no_marks(item: DataItem, answer: str, shown: Sequence[UUID]) -> dict[str, fl
 
 
 class Lab:
-    """One experiment's view of the world. What it does is known by its step, so that it can be done again."""
+    """An experiment's view of the world. Each action is known by its step, so that it can be done again."""
 
     def __init__(
         self,

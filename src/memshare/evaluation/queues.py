@@ -1,4 +1,4 @@
-"""What an experiment asks of the queues of its deployment, and what it gets."""
+"""Requests of an experiment to the queues of its deployment, and their results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Change = Callable[[Client], str | None]
 
 
 class ExperimentTask(NamedTuple):
-    """One task of an experiment: an item's question for an agent, with k memories."""
+    """A task of an experiment: an item's question for an agent, with k memories."""
 
     item: DataItem
     agent: str
@@ -47,11 +47,11 @@ class ExperimentTask(NamedTuple):
     k: int
     remember: bool = False
     engine: bool = True
-    """Whether an agent that has an engine answers with it."""
+    """True if an agent that has an engine answers with it."""
 
 
 class TaskReply(NamedTuple):
-    """What became of a task. Without a grade its agent could not verify it, or it was given up: `error` says why."""
+    """Outcome of a task. Without a grade its agent could not verify it, or it was given up: `error` says why."""
 
     task_id: str
     answer: str
@@ -149,7 +149,7 @@ class Queues:
         return str(said)
 
     def _graded(self, entries: Sequence[Entry]) -> list[GradedItem]:
-        """What standard answers got; nothing of it is remembered."""
+        """Grade standard answers; none of them is remembered."""
         for entry in entries:
             self._client.send(_not_kept(entry))
         return [_graded(journey) for journey in self._ended([entry.journey for entry in entries])]

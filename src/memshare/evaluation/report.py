@@ -1,4 +1,4 @@
-"""One HTML page of all experiments in a folder, which needs nothing beside itself."""
+"""An HTML page of all experiments in a folder, which needs no other file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from memshare_broker.wire.messages import Message
 
 
 class Table(NamedTuple):
-    """One table or figure of a paper: what it shows, the experiment here, and what the paper says of it."""
+    """A table or figure of a paper: its subject, the experiment here, and the paper's finding."""
 
     shows: str
     experiment: str
@@ -198,7 +198,7 @@ class ExamplePair(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One experiment on the page."""
+    """An experiment on the page."""
 
     result: ExperimentResult
     run: RunCost | None

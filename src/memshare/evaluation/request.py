@@ -1,4 +1,4 @@
-"""What to evaluate on what, read and checked before anything is begun."""
+"""Requests for experiments and their data, read and checked before anything is begun."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BUNDLED = "all-MiniLM-L6-v2"
 
 
 class ExperimentRequest(NamedTuple):
-    """One experiment on one split of the data."""
+    """An experiment on one split of the data."""
 
     experiment: Experiment
     files: Sequence[FileReport]
@@ -29,9 +29,9 @@ class ExperimentRequest(NamedTuple):
     seed: int
     out: Path
     learning: bool = True
-    """Whether retrievers learn and credit is given in the experiments that have it so."""
+    """True if retrievers learn and credit is given in the experiments that provide for it."""
     documents: str | None = None
-    """What agents may read, as in MEMSHARE_DOCUMENTS."""
+    """Documents that agents may read, as in MEMSHARE_DOCUMENTS."""
     judge: str | None = None
     """A second model that grades the answers to the test set."""
 
@@ -71,7 +71,7 @@ def request_of(
 
 
 def plan_of(request: ExperimentRequest, settings: Settings) -> ExperimentPlan:
-    """What decides the figures of a request."""
+    """The plan of a request: everything that decides its figures."""
     return ExperimentPlan(
         experiment=request.experiment.name,
         items=tuple(item.id for item in request.split.all),

@@ -1,4 +1,4 @@
-"""What an experiment found: a table with intervals, and everything that it takes to make it again."""
+"""Result of an experiment: a table with intervals, and everything that is needed to make it again."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ ALL = "all"
 
 
 class ResultRow(Message):
-    """One cell of an experiment: a condition at a phase, for one model and one kind of task or all of them."""
+    """A cell of an experiment: a condition at a phase, for one model and one kind of task or all of them."""
 
     condition: str
     phase: str
@@ -192,7 +192,7 @@ class ResultRow(Message):
 
 
 class ExperimentResult(Message):
-    """One experiment's result. What is here comes out the same when it is run again with the same settings."""
+    """An experiment's result. It comes out the same when the experiment is run again with the same settings."""
 
     model_config = ConfigDict(extra="ignore")  # of another release, which had more to tell
 

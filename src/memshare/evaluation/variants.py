@@ -24,7 +24,7 @@ class Label(NamedTuple):
     threshold: float | None = None
     """From which an answer is accepted; None: from the mean score of its agent's seeds, as in the paper."""
     one_call: bool = False
-    """Whether an agent that has an engine answers without it, by one call of its model."""
+    """True if an agent that has an engine answers without it, by one call of its model."""
     rubric: str | None = None
     """By which answers are graded; None: by the agent's own."""
 

@@ -22,7 +22,7 @@ from memshare_broker.wire.strict_json import refuse_half_characters
 _TOOLS = ("tools", "functions", "parallel_tool_calls", "tool_calls", "function_call", "tool_call_id")
 _INSTRUCTIONS = ("system", "developer")
 _BESIDE = ("memory_id", "rejected", "rejected_score", "rejected_prompt", "rejected_task_id")
-"""What memshare writes beside a conversation, and a pair is without."""
+"""Fields that memshare writes beside a conversation, and that a pair does not have."""
 
 
 class NoExample(BadInput):
@@ -113,12 +113,12 @@ _MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
-"""What a file begins with (a byte order mark), and the encoding that it tells of."""
+"""The byte order marks that a file may begin with, and the encoding that each tells of."""
 _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 
 def decode(raw: bytes, name: str) -> str:
-    """What a file, or another source that is called `name`, holds as text; raises `BadInput` for what is not UTF-8."""
+    """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
             raise BadInput(f"{name} is {encoding} text; expected UTF-8. `iconv -f {encoding} -t UTF-8` makes it that.")
@@ -179,7 +179,7 @@ def read_object(line: str) -> dict[str, Any]:
 
 
 def read_objects(file: Path, what: str, made: Callable[[dict[str, Any]], T]) -> tuple[list[tuple[int, T]], list[str]]:
-    """What is made of each line of a file, with its number; and what is wrong with the others, which `what` calls."""
+    """The object made of each line of a file, with its number; and the faults of other lines, which `what` calls."""
     found, faults = [], []
     for number, text in read_lines(file):
         try:

@@ -48,7 +48,7 @@ Pools = Mapping[str, str]
 
 
 class PairsFile(NamedTuple):
-    """What a file has: exported memories, new pairs, and numbers of lines that are no examples."""
+    """Contents of a file: exported memories, new pairs, and numbers of lines that are no examples."""
 
     whole: list[Memory]
     pairs: list[NewMemory]
@@ -109,7 +109,7 @@ LONGEST_STATEMENT = 2_000  # characters of a statement
 
 
 def is_document(file: Path) -> bool:
-    """Whether a file is read as text, Markdown, HTML or PDF."""
+    """True if a file is read as text, Markdown, HTML or PDF."""
     if file.suffix.lower() in LINES:
         return False
     from memshare_agents.reasoning.sources.documents import SUFFIXES

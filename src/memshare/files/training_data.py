@@ -38,13 +38,13 @@ LOOKED_AT = 12  # memories, the nearest ones to a prompt that was answered badly
 
 
 def as_messages(memory: Memory) -> list[Line]:
-    """One line in the chat form: `{"messages": [{"role", "content"}, …]}`, which ends with the answer."""
+    """A line in the chat form: `{"messages": [{"role", "content"}, …]}`, which ends with the answer."""
     turns = [{"role": role, "content": content} for role, content in _turns(memory)]
     return [{"messages": turns, "memory_id": str(memory.id)}]
 
 
 def as_sharegpt(memory: Memory) -> list[Line]:
-    """One line in ShareGPT's form: `{"conversations": [{"from", "value"}, …]}`, which ends with the answer."""
+    """A line in ShareGPT's form: `{"conversations": [{"from", "value"}, …]}`, which ends with the answer."""
     turns = [{"from": NAMES[role], "value": content} for role, content in _turns(memory)]
     return [{"conversations": turns, "memory_id": str(memory.id)}]
 
@@ -84,7 +84,7 @@ class Preferences:
 
 
 def rejected_answers(ledger: Ledger, pool_of_agent: dict[str, str], pool: str | None) -> Iterator[RejectedAnswer]:
-    """What was rejected of a pool, or of all, as far as traces are still kept; it looks at every journey."""
+    """The rejected answers of a pool, or of all, as far as traces are still kept; it looks at every journey."""
     for task_id in ledger.journeys("", MOST_JOURNEYS):
         try:
             journey = read_journey(ledger, task_id)

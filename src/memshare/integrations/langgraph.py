@@ -17,7 +17,7 @@ SHOWN = "memshare-"  # begins the ids of messages that show a memory
 
 
 class SharingState(MessagesState, total=False):
-    """What the nodes read and write: `MessagesState`, and two keys for those who want to read them.
+    """State of the nodes: `MessagesState`, and two keys for those who want to read them.
 
     In a thread, a key that does not hold for the turn is None.
     """
@@ -25,7 +25,7 @@ class SharingState(MessagesState, total=False):
     recall_id: str | None
     """For feedback, once the outcome is known."""
     journey: str | None
-    """What became of the answer, where one was offered: `memory.journeys.get(journey)`."""
+    """Id for the outcome of the answer, where one was offered: `memory.journeys.get(journey)`."""
 
 
 Node = Callable[[SharingState], dict[str, Any]]
@@ -75,5 +75,5 @@ def _own(state: SharingState) -> list[AnyMessage]:
 
 
 def _emptied(state: SharingState, *keys: str) -> dict[str, None]:
-    """What these keys say of an earlier turn, taken back."""
+    """None for each of these keys that has a value of an earlier turn."""
     return {key: None for key in keys if state.get(key)}

@@ -60,7 +60,7 @@ class MemoryStore(BaseStore):
         raise BadInput("Namespaces are pools, without levels: list them without a prefix or a suffix.")
 
     def _find(self, pool: str, key: str) -> Sequence[Kept]:
-        """What has a key, the newest first: one, unless a put was broken off."""
+        """The memories that have a key, the newest first: one, unless a put was broken off."""
         if not key.strip():
             raise BadInput("Expected a key, found an empty text.")
         found = self._memory.memories.page(pool=pool, kind=KEY + key, order="created").memories
@@ -103,7 +103,7 @@ class MemoryStore(BaseStore):
             yield from ((one, None) for one in page.memories)
 
     def _nearest(self, pool: str, query: str, *, beyond: bool) -> Iterator[tuple[Listed, float | None]]:
-        """What is recalled for a query, the nearest first; what is beyond that comes in no order."""
+        """The memories recalled for a query, the nearest first; with `beyond`, others follow in no order."""
         if not self._memory.memories.page(pool=pool, limit=1).memories:
             return  # a recall refuses pools that nobody has
         found = self._memory.recall(query, pool=pool, k=MAX_MEMORIES).memories

@@ -82,7 +82,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReadMessage:
-    """One message; `calls` where it calls tools, and not `whole` where its text is not all of it."""
+    """A message; `calls` where it calls tools, and not `whole` where its text is not all of it."""
 
     by: By
     text: str = ""
@@ -104,7 +104,7 @@ class LastTurn:
     """The conversation that ends with it: of each turn the role and the text."""
     answer: str | None
     whole: bool
-    """Whether these texts are all of the conversation: nobody else sees its pictures."""
+    """True if these texts are all of the conversation: nobody else sees its pictures."""
 
     @property
     def asked(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class LastTurn:
         return [*messages[: self.at], *memories, *messages[self.at :]]
 
     def recall(self, ask: Callable[[dict[str, Any]], Reply]) -> Reply | None:
-        """What `ask` returns for it, or for its end if it is too long; None, with a warning, where the door is away."""
+        """The reply of `ask` for it, or for its end if it is too long; None, with a warning, where the door is away."""
         with _unless_away("recalled"):
             try:
                 return ask(self.asked) if self.text else None

@@ -31,7 +31,7 @@ from memshare_memory.stores.store import Where
 
 
 class StandardAnswer(Message):
-    """One line: an answer that is known to be good, the agent and kind it is for, and its question where it has one.
+    """A line: an answer that is known to be good, the agent and kind it is for, and its question where it has one.
 
     Where it comes from may stand beside it, for people.
     """
@@ -89,7 +89,7 @@ QUIET = 5.0  # seconds in which nothing ended, after which it is said what it wa
 def run_to_the_end(
     client: Client, entries: Sequence[Entry], progress: Callable[[int], None] = lambda _: None
 ) -> dict[str, OutcomeRecord]:
-    """What became of these journeys, by id, once all have ended; `progress` is told how many have.
+    """Outcomes of these journeys, by id, once all have ended; `progress` is told how many have.
 
     What was opened before is waited for and not opened again. A full queue is waited for, too. Raises `Unreachable`.
     """
@@ -149,7 +149,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Bootstrapped:
-    """What became of each standard answer with its question, and of each answer that agents gave to one.
+    """Outcome of each standard answer with its question, and of each answer that agents gave to a question.
 
     `before` counts those that had ended before.
     """

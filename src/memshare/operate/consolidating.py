@@ -16,14 +16,14 @@ Follow = Callable[[Report], None]
 
 
 def run(settings: Settings, job: Job, follow: Follow = lambda _: None) -> Consolidated:
-    """What the consolidation did, as `_followed` says."""
+    """Run a consolidation as `_followed` does, and return its result."""
     done = _followed(settings, job, follow).result
     assert done is not None
     return done
 
 
 def try_out(settings: Settings, pool: str | None, follow: Follow) -> Trial:
-    """What a consolidation would bring, as `_followed` says; nothing is changed."""
+    """Try a consolidation out as `_followed` does, and return its result; nothing is changed."""
     done = _followed(settings, Job(what="try", pool=pool), follow).trial
     assert done is not None
     return done

@@ -1,4 +1,4 @@
-"""What Flower is started with: the queues and their events, and none of the workers' packages.
+"""The app that Flower is started with: the queues and their events, and none of the workers' packages.
 
 `celery -A memshare.operate.flower flower` runs it. Flower asks workers what they do when it starts, and no worker that
 comes later. Here it asks those as well, as soon as it hears of them.

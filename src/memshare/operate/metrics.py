@@ -1,4 +1,4 @@
-"""What Prometheus is told of all workers of one Redis, read from there at each scrape."""
+"""Prometheus metrics of all workers of one Redis, read from there at each scrape."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ class UnreadableMetrics:
 
 
 def families(counted: Mapping[str, str], unreadable: UnreadableMetrics) -> list[Metric]:
-    """What was counted in Redis, as Prometheus takes it; each metric is there, also one without samples."""
+    """The metrics counted in Redis, in Prometheus's form; a metric without samples is there, too."""
     values: defaultdict[str, list[tuple[dict[str, str], float]]] = defaultdict(list)
     for field, text in sorted(counted.items()):
         with unreadable.skipping("counted"):

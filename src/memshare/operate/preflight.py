@@ -1,4 +1,4 @@
-"""What is looked at before workers are started, so that a person reads what is wrong at once."""
+"""Checks before workers are started, so that a person reads at once of anything wrong."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class Child:
 
 
 def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """What a child runs first so that it ends when its parent is killed; only Linux can do that."""
+    """A function that a child runs first so that it ends when its parent is killed; None except on Linux."""
     if not sys.platform.startswith("linux"):
         return None
     library = ctypes.CDLL(None)
@@ -311,7 +311,7 @@ def processors() -> int:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine alone; a name is taken for one that cannot."""
+    """True if an address can be reached from this machine alone; False for any name but localhost."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:

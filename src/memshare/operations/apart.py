@@ -36,7 +36,7 @@ _ENTRANCE = CapacityLimiter(8)  # threads that nothing has which takes long
 
 
 class Apart:
-    """One process at a time, for one kind of work."""
+    """Runs work of one kind in a process of its own, one process at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # of what stands below
@@ -45,7 +45,7 @@ class Apart:
         self._turn = threading.Lock()  # of who computes
 
     def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What a function returns or raises: its arguments say whether it is the same as another.
+        """Return the result of a function, or raise its error; calls with the same arguments share the work.
 
         Raises `TooManyRequests` where too many wait, `TryAgain` where it takes too long.
         """
@@ -95,7 +95,7 @@ def _result(work: _Work, function: Callable[..., Any], args: Any, kwargs: Any) -
 
 
 class _Work:
-    """What is computed, and how many wait for it."""
+    """A computation, and the number of callers that wait for it."""
 
     def __init__(self) -> None:
         self.made: Future[Any] = Future()
@@ -122,5 +122,5 @@ computed, answered = Apart(), Apart()
 
 
 async def at_the_entrance(function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
-    """What a function comes to that says who asks, or whether this process is well: it never waits for a thread."""
+    """The result of a function that finds who asks, or checks this process; it never waits for a thread."""
     return await to_thread.run_sync(function, *args, limiter=_ENTRANCE)

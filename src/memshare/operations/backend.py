@@ -1,4 +1,4 @@
-"""What every operation works with, built once for a process: clients, limits, shares, and recalls that are kept."""
+"""Objects that every operation works with, built once for a process: clients, limits, shares and kept recalls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ LONGEST = 30 * 86_400  # seconds; as long as the memory service knows that an ou
 
 
 class KeptRecall(Message):
-    """One recall: who asked, for what task, and the memories that were shown."""
+    """A recall: who asked, for what task, and the memories that were shown."""
 
     id: UUID
     submitter: str
@@ -174,7 +174,7 @@ class Backend:
         self.failures = RequestLimit(self.redis, WRONG_TOKENS)
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self.concepts: dict[str, tuple[float, ConceptsReply]] = {}
-        """What pools are about, and when that was computed."""
+        """Pool → the time when its concepts were computed, and the result."""
         self.duplicates: dict[str, tuple[float, DuplicatesReply]] = {}
         """Memories of pools that are nearly the same, and when these were looked for."""
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})

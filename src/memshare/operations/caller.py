@@ -49,7 +49,7 @@ class Caller:
 
     @property
     def may_all(self) -> bool:
-        """Whether it may do everything in all pools."""
+        """True if the caller may do everything in all pools."""
         return self.may("admin") and self.pools is None
 
     def require_all(self) -> None:
@@ -59,7 +59,7 @@ class Caller:
             raise Forbidden(f"The token {self.name!r} may not do this: it takes one that sees all pools.")
 
     def sees(self, pool: str | None) -> bool:
-        """Whether a pool is one of the caller's; None, a pool that is not known, is seen by who sees all."""
+        """True if a pool is one of the caller's. None is an unknown pool: only callers who see all pools see it."""
         return self.pools is None or pool in self.pools
 
     def require_pool(self, pool: str) -> None:
@@ -159,7 +159,7 @@ class Tokens:
         return token if token and same else None
 
     def any(self) -> bool:
-        """Whether there is one at all."""
+        """True if there is any token."""
         return bool(self._client.hlen(TOKENS))
 
 

@@ -47,7 +47,7 @@ from memshare_memory.door.messages import JudgedMemory
 
 
 class QuestionDecision(Message):
-    """What a person decides on a question."""
+    """A person's decision on a question."""
 
     question: str = Field(min_length=1, max_length=100, description="its id")
     do: Literal["ask", "drop", "undecided"]
@@ -55,7 +55,7 @@ class QuestionDecision(Message):
 
 
 def questions(backend: Backend, pools: Sequence[str]) -> Iterator[Need]:
-    """Those of some pools on which nobody has decided: proposals to anybody, and what was asked in vain."""
+    """The undecided questions of some pools: proposals to anybody, and questions asked in vain."""
     with backend.reaching():
         rounds = rounds_of(backend.redis, pools)
         waiting = {pool: _waiting(backend.redis, pool) for pool in pools}
@@ -76,7 +76,7 @@ def questions(backend: Backend, pools: Sequence[str]) -> Iterator[Need]:
 
 
 def _waiting(client: redis.Redis, pool: str) -> list[OpenQuestion]:
-    """What was asked in vain in a pool, and neither given to an agent nor dropped."""
+    """The questions asked in vain in a pool, and neither given to an agent nor dropped."""
     found = [one for one in OpenQuestions(client, pool).all() if one.journey is None]
     dismissed = Decisions(client, pool).dismissed() if found else {}
     return [one for one in found if one.gap.id not in dismissed]
@@ -178,7 +178,7 @@ Name = Label
 
 
 class ConceptDecision(Message):
-    """One thing that a person decides."""
+    """A person's decision on concepts: exactly one of these fields."""
 
     merge: tuple[Name, Name] | None = Field(default=None, description="a name, and the concept that it means")
     split: Name | None = Field(default=None, description="the name whose merge is taken back")
@@ -195,9 +195,9 @@ class ConceptDecision(Message):
 
 @serves(ConceptCalls.get)
 def concepts(backend: Backend, caller: Caller, pool: PoolPath) -> ConceptsReply:
-    """What a pool is about; raises `NotFound` for one that there is not, and `NeedsExtra`.
+    """The concepts of a pool; raises `NotFound` for an unknown pool, and `NeedsExtra`.
 
-    It is computed once a minute at most, so that who decides on one name after the other need not wait.
+    They are computed once a minute at most, so that who decides on one name after the other need not wait.
     """
     require_concepts(backend, caller, pool)
     there = backend.concepts.get(pool)
@@ -207,7 +207,7 @@ def concepts(backend: Backend, caller: Caller, pool: PoolPath) -> ConceptsReply:
 
 
 def undecided(backend: Backend, pool: str) -> ConceptsReply:
-    """What was computed last of a pool, without the names and gaps that somebody has decided on since."""
+    """The last result for a pool, without the names and gaps that somebody has decided on since."""
     _, found = backend.concepts[pool]
     decisions = Decisions(backend.redis, pool)
     with backend.reaching():

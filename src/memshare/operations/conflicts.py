@@ -41,7 +41,7 @@ class DifferentForm(Message):
 
 @serves(Duplicates.list)
 def duplicates(backend: Backend, caller: Caller, pool: PoolPath) -> DuplicatesReply:
-    """What is found in a pool; raises `NotFound` for one that there is not, and `NeedsExtra`."""
+    """The duplicates found in a pool; raises `NotFound` for an unknown pool, and `NeedsExtra`."""
     require_concepts(backend, caller, pool)
     there = backend.duplicates.get(pool)
     if there is None or time.monotonic() - there[0] > KEPT:
@@ -65,7 +65,7 @@ def say_different(backend: Backend, caller: Caller, pool: PoolPath, form: Differ
 
 
 def left_of(backend: Backend, pool: str) -> list[DuplicateReply]:
-    """What was found last in a pool, without what somebody has decided on, and what is gone or hidden, since."""
+    """The duplicates found last in a pool, without pairs that were decided on, or are gone or hidden, since."""
     _, found = backend.duplicates[pool]
     cosines = {(one.memories[0].memory.id, one.memories[1].memory.id): one.cosine for one in found.duplicates}
     with backend.reaching():
@@ -109,7 +109,7 @@ def say(client: redis.Redis, pool: str, two: Two, *, different: bool) -> None:
 
 
 def but_different(client: redis.Redis, pool: str, pairs: list[Two]) -> list[Two]:
-    """Those pairs of a pool of which nobody has said that."""
+    """The pairs of a pool that nobody has noted as different."""
     known = client.smismember(_key(pool), [_both(two) for two in pairs]) if pairs else []
     return [two for two, is_known in zip(pairs, known, strict=True) if not is_known]
 

@@ -19,7 +19,7 @@ LetterId = Annotated[str, Field(min_length=1, max_length=200, description="the `
 
 @serves(DeadLetterCalls.list)
 def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
-    """What was given up in the caller's pools, oldest first."""
+    """The messages that were given up in the caller's pools, oldest first."""
     caller.require("admin")
     with backend.reaching():
         letters = backend.client.dead_letters.all()

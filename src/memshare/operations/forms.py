@@ -1,4 +1,4 @@
-"""What is asked at the doors, as frozen models that refuse unknown fields."""
+"""Requests to the doors, as frozen models that refuse unknown fields."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class ImportForm(Message):
 
 
 class EditForm(Message):
-    """What to change of a memory; what is left out stays as it is."""
+    """Changes to a memory; a field that is left out stays as it is."""
 
     model_config = example(answer="The ferry to Norderney takes dogs on a lead.")
 

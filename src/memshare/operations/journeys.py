@@ -122,7 +122,7 @@ Wait = Annotated[
 
 
 def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
-    """What became of it so far; raises `NotFound` as `seen_journey`."""
+    """A journey that the caller may see, as it is now; raises `NotFound` as `seen_journey`."""
     return _reply(backend, seen_journey(backend, caller, journey_id))
 
 
@@ -141,13 +141,13 @@ def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
 
 
 def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
-    """Whether a journey is the caller's own, or of a pool that the caller watches or curates."""
+    """True if a journey is the caller's own, or of a pool that the caller watches or curates."""
     pool = journey.pool or backend.pool_of(journey.agent)
     return caller.sees(pool) and (journey.submitter == caller.name or caller.may("watch") or caller.may("curate"))
 
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
-    """What became of it so far, and again at each change, until it has ended or so many seconds are over."""
+    """Yield a journey as it is now, and again at each change, until it has ended or `seconds` are over."""
     deadline, pause = time.monotonic() + seconds, FIRST_LOOK
     last = None
     while True:

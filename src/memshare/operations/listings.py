@@ -1,4 +1,4 @@
-"""What there is and goes on: pools, agents, rubrics, which can be approved, workers, queues and what waits."""
+"""Listings of pools, agents, rubrics (which can be approved), workers, queues and waiting messages."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
 
 @serves(Sharing.agent)
 def agent(backend: Backend, caller: Caller, name: AgentName) -> WholeAgentReply:
-    """One of them, with its file; raises `NotFound`, and `BadInput` for a file that cannot be used."""
+    """An agent with its file; raises `NotFound`, and `BadInput` for a file that cannot be used."""
     backend.agent(caller, name)
     [card] = [one for one in agents(backend, caller) if one.name == name]
     return WholeAgentReply(**card.model_dump(), file=_file(backend, name))
@@ -187,7 +187,7 @@ def rubrics(backend: Backend, caller: Caller) -> list[RubricReply]:
 
 @serves(Sharing.rubric)
 def rubric(backend: Backend, caller: Caller, name: RubricName) -> RubricReply:
-    """One of them; raises `NotFound`."""
+    """A rubric by its name; raises `NotFound`."""
     for one in rubrics(backend, caller):
         if one.name == name:
             return one
@@ -238,7 +238,7 @@ def _own_rubric(backend: Backend, caller: Caller, name: str) -> pathlib.Path:
 
 
 def is_bundled(backend: Backend, name: str) -> bool:
-    """Whether a rubric came with the package."""
+    """True if a rubric came with the package."""
     return rubric_files(backend.settings.agents_dir)[name].parent == BUNDLED
 
 

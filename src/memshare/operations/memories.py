@@ -90,7 +90,7 @@ PROMPT = 300  # characters
 def shown_to(
     backend: Backend, caller: Caller, memory_id: UUID, limit: Annotated[int, Field(ge=1, le=MOST)] = 50
 ) -> ShownReply:
-    """What the journeys tell of a memory, of those that the caller may see; raises `NotFound`."""
+    """The journeys that tell of a memory, as far as the caller may see them; raises `NotFound`."""
     memory = get(backend, caller, memory_id).memory
     with backend.reaching():
         latest = recent(backend.redis)
@@ -118,7 +118,7 @@ def _seen(backend: Backend, caller: Caller, journey_id: str) -> Journey | None:
 
 
 def _told(journey: Journey, memory: Memory) -> ShownTo | None:
-    """What a journey tells of a memory; None where it was not shown, but stands in the records as something else."""
+    """A memory's part in a journey; None where it was not shown, but stands in the records as something else."""
     withheld = journey.withheld is not None and journey.withheld.id == memory.id
     known = journey.withheld if withheld else next((one for one in journey.memories if one.id == memory.id), None)
     if known is None or journey.trial is not None:
@@ -164,7 +164,7 @@ def trash(
     submitter: Label | None = None,
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50,
 ) -> TrashReply:
-    """What was forgotten in the caller's pools."""
+    """The forgotten memories of the caller's pools."""
     caller.require("curate")
     page = _page(backend, caller, TrashRequest(submitter=submitter, limit=limit))
     memories = [TrashedMemory(memory=one.memory, forgotten=one.forgotten, until=one.until) for one in page.forgotten]
@@ -196,7 +196,7 @@ def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
 
 @serves(Memories.get)
 def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
-    """One memory and what it has been worth; raises `NotFound`."""
+    """A memory and its worth so far; raises `NotFound`."""
     caller.require("recall")
     return _reply(backend, _judged(backend, caller, memory_id))
 
@@ -265,7 +265,7 @@ def forget(backend: Backend, caller: Caller, memory_id: UUID, with_children: boo
 
 @serves(Memories.preview)
 def preview(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> ForgetPreview:
-    """What `forget` would take; of pools that are not the caller's nothing is shown."""
+    """A preview of `forget`; nothing is shown of pools that are not the caller's."""
     caller.require("curate")
     _judged(backend, caller, memory_id)
     found = backend.client.memories.forget_preview(Forget(ids=(memory_id,), with_children=with_children))

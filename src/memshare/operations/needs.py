@@ -1,4 +1,4 @@
-"""What needs a person, in one list."""
+"""Everything that needs a person, in one list."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ class _Source(NamedTuple):
     lost_to: tuple[UUID, ...] = ()
 
     def then(self, cause: Cause, at: float) -> str:
-        """What it said at a time, as those were told who were under way when it changed, too."""
+        """Its answer at a time; for tasks that were under way when it changed, the answer before that."""
         said, history = as_it_was(self.memory, at).answer, self.memory.history
         is_late = cause.became == "changed" and history and said == self.memory.answer
         return history[-1].answer if is_late else said
 
 
 def stale(backend: Backend, caller: Caller, pools: Sequence[str]) -> Iterator[Need]:
-    """Those of some pools that are not being graded, by the first of their causes that is still to be found."""
+    """Stale memories of some pools that are not being graded, by the first of their causes that can still be found."""
     memories = backend.client.memories
     for pool in pools:
         found = memories.page(Where(pool=pool, status="stale"), READ).memories
@@ -104,7 +104,7 @@ def _repeats(memory: Memory, source: _Source, cause: Cause) -> bool:
 
 
 def _sources(backend: Backend, ids: Collection[UUID]) -> dict[UUID, _Source]:
-    """What stale memories were written from, as far as the pool or the trash has it."""
+    """The sources of stale memories, as far as the pool or the trash has them."""
     memories = backend.client.memories
     found = {
         one.memory.id: _Source(one.memory, is_forgotten=False, lost_to=one.lost_to)
@@ -126,7 +126,7 @@ MOST_NAMES = 20
 
 @dataclass(frozen=True)
 class Look:
-    """One look at what needs somebody: where, and for whom."""
+    """A search for everything that needs somebody: where, and for whom."""
 
     backend: Backend
     caller: Caller
@@ -139,7 +139,7 @@ class Look:
 
 @serves(NeedsCalls.list)
 def needs(backend: Backend, caller: Caller, limit: Annotated[int, Field(ge=1, le=MOST)] = 100) -> NeedsReply:
-    """What the caller may see of it, the oldest first, as far as it can be read now."""
+    """The needs that the caller may see, the oldest first, as far as they can be read now."""
     found: list[Need] = []
     missing: dict[str, None] = {}
     look = Look(backend, caller)
@@ -219,4 +219,4 @@ SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
     ("admin", _letters),
     ("admin", _rubrics),
 )
-"""What needs somebody, and the right to be told of it."""
+"""The sources of needs, each with the right to be told of them."""

@@ -94,7 +94,7 @@ def _trial(state: ConsolidationState) -> TrialReply | None:
 
 
 def _figures(of: Consolidated | Trial | None) -> dict[str, dict[str, float]]:
-    """What was measured, by its name."""
+    """The measured figures, by name."""
     measured = {name: getattr(of, name) for name in ("first_helps", "held_out_ndcg", "probe_ndcg")} if of else {}
     return {name: one.model_dump() for name, one in measured.items() if one is not None}
 

@@ -37,7 +37,7 @@ class FoundReply(Message):
 
 
 class AllFound(Message):
-    """What was found, the nearest first."""
+    """Memories found by a search, the nearest first."""
 
     memories: tuple[FoundReply, ...]
 

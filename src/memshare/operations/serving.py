@@ -51,7 +51,7 @@ class Declared(Protocol):
 
 
 Hints = dict[str, bool]
-"""What a model may know of a tool before it calls it."""
+"""Properties of a tool that a model may know before it calls the tool."""
 
 READS: Hints = {"read_only_hint": True, "open_world_hint": False}
 ADDS: Hints = {"read_only_hint": False, "destructive_hint": False, "open_world_hint": False}

@@ -114,7 +114,7 @@ def _told(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
 
 
 def _why(found: Found, credibility: float, credits_: int) -> str:
-    """What speaks for a memory, in a sentence."""
+    """The reasons for showing a memory, as a sentence."""
     memory = found.memory
     about = "its statement" if memory.prompt is None else "its task"
     parts = [f"{about} is like this one ({found.similarity:.2f})"]
@@ -226,7 +226,7 @@ def _recalled(backend: Backend, caller: Caller, form: OfferForm, pool: str) -> K
 
 
 class _Subject(NamedTuple):
-    """What feedback is about. A pair that names a recall is about that recall, so that its worth is told once."""
+    """The subject of feedback. A pair that names a recall is about that recall, so that its worth is told once."""
 
     id: str
     journey: str | None

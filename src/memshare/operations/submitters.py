@@ -26,7 +26,7 @@ class TrustForm(Message):
 
 @serves(SubmitterCalls.list)
 def submitters(backend: Backend, caller: Caller, pool: PoolPath) -> list[SubmitterReply]:
-    """Those of a pool of whom something was said; none in a pool that has had no lesson."""
+    """The submitters of a pool about whom something was said; none in a pool that has had no lesson."""
     caller.require("recall")
     caller.require_pool(pool)
     return submitters_of(backend, [pool])[pool]
@@ -47,7 +47,7 @@ def trust(backend: Backend, caller: Caller, pool: PoolPath, form: TrustForm) -> 
 
 
 def submitter_of(backend: Backend, pool: str, name: str) -> SubmitterReply:
-    """One of them; also one of whom nothing was said."""
+    """A submitter by name, also if nothing was said about them."""
     found = {one.name: one for one in submitters_of(backend, [pool])[pool]}
     return found.get(name) or _reply(name, Standings(), None)
 

@@ -26,7 +26,7 @@ ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
 
 class AgentAnswer(Message):
-    """What an agent answered, or whose answer it is; without an answer, `state` and `why` say how far it is."""
+    """An agent's answer, and whose it is without a model; without an answer, `state` and `why` say how far it is."""
 
     journey: str
     state: str

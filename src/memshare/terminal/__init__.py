@@ -1,1 +1,1 @@
-"""What is shown in a terminal, and ids as people type them."""
+"""Output in a terminal, and ids as people type them."""

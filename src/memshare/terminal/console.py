@@ -113,7 +113,7 @@ def print_text(text: str) -> None:
 
 
 def print_json(value: object) -> None:
-    """One JSON document on one line, and nothing else. It is exact: what a terminal may not be sent is escaped."""
+    """Print JSON on one line, and nothing else. It is exact: characters that a terminal may not be sent are escaped."""
     print(shown_json(value))
 
 

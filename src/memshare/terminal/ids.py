@@ -31,7 +31,7 @@ def as_json(judged: JudgedMemory) -> dict[str, Any]:
 
 
 def prompt_and_answer(memory: Memory) -> tuple[Text, ...]:
-    """What a memory says, in the columns of `text_columns`."""
+    """The prompt and the answer of a memory, in the columns of `text_columns`."""
     prompt, answer = one_line(memory.prompt or "–"), one_line(memory.answer)
     if len(text_columns()) == 2:
         return prompt, answer

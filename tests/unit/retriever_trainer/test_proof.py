@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
+from pathlib import Path
+from statistics import fmean
 from uuid import UUID, uuid5
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memshare.demo.text_to_sql import read_questions
+from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.encoders.open_encoder import open_encoder
+from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.trust import Standing, Standings
 from memshare_trainer.learning.proof import HALF_LIFE, People, Vouching, judged, lower_bound
+from tests.support.memories import remembered
 
 SPACE = UUID(int=0)
 NOBODY = People()
@@ -124,3 +133,32 @@ def test_no_bad_words_prove_anybody(said: list[Vouching], bad: list[Vouching]) -
 @pytest.mark.parametrize(("good", "of", "expected"), [(0, 0, 0.0), (1, 1, 0.5), (0, 5, 0.0), (3, 3, 0.75)])
 def test_the_lower_bound_of_a_share(good: float, of: float, expected: float) -> None:
     assert lower_bound(good, of) == pytest.approx(expected)
+
+
+def test_nine_of_ten_honest_memories_count_in_full_after_a_hundred_graded_tasks(exports: Path) -> None:
+    encoder = open_encoder(None, device="cpu", timeout=10, exports=exports)
+    questions = list(read_questions().every)
+    vectors = np.asarray(encoder.encode([one.text for one in questions]))
+    counted = list[bool]()
+    for seed in range(4):
+        draw, memories, said = random.Random(seed), list[tuple[UUID, str, int]](), list[Vouching]()
+        for number, asked in enumerate(draw.sample(range(len(questions)), 100)):
+            by, accepted = f"person {number % 4}", draw.random() < 0.85
+            nearest = sorted(memories, key=lambda one: -float(vectors[one[2]] @ vectors[asked]))[:3]
+            answer = questions[asked if accepted or not nearest else nearest[0][2]].sql
+            followed = shares_in_common(answer, [questions[place].sql for _, _, place in nearest])
+            said += [
+                Vouching(by, memory, owner, float(accepted), 0.0 if accepted else share / 2, 0.0, is_claim=False)
+                for (memory, owner, _), share in zip(nearest, followed, strict=True)
+                if share >= LEAST_FOLLOWED
+            ]
+            if accepted:
+                memories.append((uuid5(SPACE, f"{seed} {number}"), by, asked))
+        known = {f"person {number}": Standing(worth=0, error=0, words=1) for number in range(4)}
+        adapter = Adapter(proven_submitters=judged(Standings(submitters=known), said, NOBODY).proven)
+        by_id = {memory: vectors[place] for memory, _, place in memories}
+        for _, by, place in memories:
+            memory, _ = remembered(questions[place].text, submitter=by, task_id="task")
+            counted.append(adapter.proven(memory, vectors[place], by_id))
+
+    assert fmean(counted) >= 0.9

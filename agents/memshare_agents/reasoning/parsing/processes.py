@@ -54,7 +54,7 @@ def parse(source: str, data: bytes, kind: Literal["html", "pdf"], charset: str |
 
 @functools.cache
 def processes(_pid: int) -> ChildProcesses:
-    """Those of this process: one that was forked from it must not talk to them."""
+    """The child processes of this process: a process that was forked from it must not talk to them."""
     return ChildProcesses(*COMMAND, most=MOST_PROCESSES)
 
 

@@ -1,1 +1,1 @@
-"""What the reasoning agent reads beside the pool: documents, web pages and web search."""
+"""Sources of the reasoning agent beside the pool: documents, web pages and web search."""

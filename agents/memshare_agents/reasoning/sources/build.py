@@ -131,7 +131,7 @@ class Browser:
 
 @dataclass(frozen=True)
 class Sources:
-    """What an agent may read beside the pool; `library` and `web` are None where nothing is configured."""
+    """The sources that an agent may read beside the pool; `library` and `web` are None where nothing is configured."""
 
     library: Library | None
     browser: Browser

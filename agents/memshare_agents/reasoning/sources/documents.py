@@ -50,7 +50,7 @@ class Documents:
         return tuple(self._places.values())
 
     def __iter__(self) -> Iterator[str]:
-        """What each document is called, in order; hidden files and links that lead outside are none."""
+        """Names of the documents, in order; hidden files and links that lead outside are no documents."""
         for name, place in sorted(self._places.items()):
             if place.is_file():
                 yield name
@@ -73,7 +73,7 @@ class Documents:
         raise BadInput(f"There is no document {source[:200]!r}. Expected a path in MEMSHARE_DOCUMENTS, or a URL.")
 
     def data(self, source: str) -> bytes:
-        """What stands in a document's file; raises `GiveUp` where that cannot be read or is too much."""
+        """Contents of a document's file; raises `GiveUp` where they cannot be read or are too much."""
         try:
             with self.path(source).open("rb") as file:
                 data = file.read(self._most + 1)

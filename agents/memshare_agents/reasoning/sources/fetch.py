@@ -38,7 +38,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def permitted(address: Address, allowed: Iterable[Network]) -> bool:
-    """Whether an address is public or in an allowed network.
+    """True if an address is public or in an allowed network.
 
     Not public are private, loopback, link-local, shared, multicast, reserved and unspecified addresses,
     those at which clouds tell an instance its secrets, and IPv6 addresses that stand for such an IPv4 address.
@@ -154,7 +154,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 
 
 class Body(NamedTuple):
-    """What was sent, its kind and the name of its character encoding, where one was given."""
+    """Data that was sent, its kind and the name of its character encoding, if that was given."""
 
     data: bytes
     kind: Kind

@@ -183,7 +183,7 @@ class Library:
 
     @property
     def sources(self) -> list[str]:
-        """What the documents are called, in order."""
+        """Names of the documents, in order."""
         return sorted(self.require_indexed())
 
     def search(self, text: str, k: int, documents: Sequence[str] = ()) -> list[Passage]:

@@ -35,7 +35,7 @@ class Owner(Message):
 
 
 def layout_of(folder: Path) -> Layout | None:
-    """What a pool's folder was made for; None where there is no pool."""
+    """Layout that a pool's folder was made for; None if there is no pool."""
     return _read_metadata(folder).layout if (folder / _METADATA).exists() else None
 
 

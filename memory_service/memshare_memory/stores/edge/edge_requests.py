@@ -1,4 +1,4 @@
-"""What is asked of Qdrant Edge, in its own words."""
+"""Requests to Qdrant Edge, in its own terms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
 
 
 def request(query: Query) -> edge.QueryRequest:
-    """One search, for the memories alone and not for the fields beside them."""
+    """A search for the memories alone, without the fields beside them."""
     chosen = matching(query.where)
     rankings: list[edge.Query] = []
     if query.dense is not None:

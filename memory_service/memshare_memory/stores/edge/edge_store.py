@@ -209,7 +209,7 @@ class EdgeStore:
                 self._shard.update(edge.UpdateOperation.set_payload([one], {points.CREDIBILITY: noted[one]}))
 
     def _staying(self, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-        """What stays with those memories that there are."""
+        """Fields that stay with the memories of these ids that exist."""
         with no_panic(self._folder):
             found = self._shard.retrieve(list(ids), with_payload=points.STAYING, with_vector=False)
         return points.staying((one.id, one.payload) for one in found)
@@ -247,7 +247,7 @@ class EdgeStore:
         return remove_others(self._folder)
 
     def _count(self, where: Where, by: CountKey = "pool") -> dict[str, int]:
-        """What the engine counts."""
+        """Number of memories by each value of a field, as the engine counts them."""
         request = edge_requests.facet(where, by)
         with no_panic(self._folder):
             counted = self._shard.facet(request)

@@ -25,7 +25,7 @@ _LAST_WORDS = 300  # characters
 
 
 class Probed(Message):
-    """What a pool holds, by reading all of it."""
+    """Contents of a pool, found by reading all of it."""
 
     memories: int
     fingerprint: str
@@ -38,7 +38,7 @@ class Probed(Message):
 
 
 def probe(folder: Path, engine: Path) -> Sum:
-    """What the pool holds; raises `Damaged` where it cannot be read whole."""
+    """Number and fingerprint of the pool's memories; raises `Damaged` if it cannot be read whole."""
     command = python("-m", __name__, str(engine))
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_LONGEST, check=False)
@@ -61,7 +61,7 @@ def probe(folder: Path, engine: Path) -> Sum:
 
 
 def sum_of(shard: edge.EdgeShard) -> Sum:
-    """What an open engine holds, by reading all of it."""
+    """Number and fingerprint of the memories in an open engine, found by reading all of it."""
     return Sum().changed((), (digest(one.id, (one.payload or {}).get(points.WHOLE)) for one in _every(shard, [])))
 
 

@@ -41,7 +41,7 @@ def damaged(folder: Path, found: str) -> Damaged:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether the engine has panicked, which reaches Python as an error that is no `Exception`."""
+    """True if the engine has panicked, which reaches Python as an error that is no `Exception`."""
     return type(error).__name__ == "PanicException"
 
 
@@ -178,8 +178,8 @@ class Sum(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What a process that was killed has left: what the pool holds is one of `sums`, of which there are none where it
-    did not know. After another start of the machine the last writes may be missing."""
+    """State after a process was killed: the pool matches one of `sums`; empty means unknown. After another start of
+    the machine the last writes may be missing."""
 
     sums: tuple[Sum, ...]
     same_start: bool
@@ -226,7 +226,7 @@ class Tally:
 
 
 def left_behind(folder: Path) -> Left | None:
-    """What the last process left where it was killed; None where there is no tally. Raises `Damaged`."""
+    """State that the last process left when it was killed; None if there is no tally. Raises `Damaged`."""
     try:
         found = (folder / _FILE).read_bytes()
     except FileNotFoundError:
@@ -241,7 +241,7 @@ def left_behind(folder: Path) -> Left | None:
 
 
 def _checked(form: struct.Struct, found: bytes, place: int) -> tuple[Any, ...] | None:
-    """What stands at a place; None where its checksum does not fit."""
+    """Values that stand at a place; None if their checksum does not match."""
     end = place + form.size
     if len(found) != _SIZE or _CHECK.unpack_from(found, end)[0] != zlib.crc32(found[place:end]):
         return None

@@ -34,7 +34,7 @@ USED = {
     (1, 16): "metadata of a collection, and the constant of reciprocal rank fusion",
     (1, 17): "writing a point only where it is there already (update_mode)",
 }
-"""What memshare uses that older servers pass over or refuse, by the version that brought it."""
+"""Features that memshare uses and older servers ignore or refuse, by the version that introduced them."""
 OLDEST = max(USED)
 
 
@@ -166,7 +166,7 @@ def turn_alias(client: QdrantClient, layout: Layout) -> None:
 
 
 def layout_behind(client: QdrantClient, address: str) -> Layout | None:
-    """What the collection that the alias names was made for; None where there is no alias."""
+    """Layout of the collection that the alias names; None if there is no alias."""
     name = _behind(client)
     return _metadata_of(client.get_collection(name), name, address).layout if name else None
 

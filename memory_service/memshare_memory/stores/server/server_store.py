@@ -73,7 +73,7 @@ class ServerStore:
                 self._client.upsert(self._collection, made, wait=True, update_mode=mode)
 
     def _staying(self, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
-        """What stays with those memories that there are."""
+        """Fields that stay with the memories of these ids that exist."""
         named = [str(one) for one in ids]
         found = self._client.retrieve(self._collection, named, with_payload=points.STAYING) if named else []
         return points.staying((one.id, one.payload) for one in found)

@@ -144,7 +144,7 @@ def _running(data: Path | None, agents_dir: Path | None = None) -> Iterator[Sett
 
 
 def _watched(settings: Settings, show: Callable[[Client, Progress], T]) -> T:
-    """What `show` gives, with its progress on stderr."""
+    """The result of `show`, with its progress on stderr."""
     model = settings.model_for("agents")
     errors.print(styled("Model: ", (model, "bold"), "."))
     with progress_bar("Tasks") as bar, contextlib.closing(Client(settings)) as client:

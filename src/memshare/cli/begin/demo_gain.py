@@ -64,7 +64,7 @@ class DemoView:
             self._ticker.join()
 
     def say(self, what: str) -> None:
-        """What is being done now."""
+        """Show the current activity."""
         self._what = what
         self._print(f"{what} …")
 

@@ -158,7 +158,7 @@ def _group(pairs: Iterable[OutcomeRecord]) -> dict[str, Any]:
 
 
 def _thresholds(client: Client, lines: Sequence[StandardAnswer]) -> list[dict[str, Any]]:
-    """What a pair of each pool needs now to be remembered, by its rubric; None where that is not at hand here."""
+    """The score from which a pair of each pool is remembered now, by its rubric; None without the rubric here."""
     cards = client.agents()
     found: list[dict[str, Any]] = []
     for pool, name in sorted({(card.pool, card.rubric or "?") for card in (cards[line.agent] for line in lines)}):

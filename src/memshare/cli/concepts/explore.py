@@ -155,7 +155,7 @@ def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None)
 
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
-    """What to ask about a gap: the question that somebody asked in vain, or one that the model writes."""
+    """The question to ask about a gap: asked in vain by somebody before, or written by the model."""
     from memshare_concepts.asking.proposing import of_gap
 
     if gap.kind == "asked":
@@ -168,7 +168,7 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
 
 
 def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
-    """What came of a question."""
+    """Wait for the outcome of a question."""
 
     with errors.status(f"{short(question, 80)} …"):
         try:
@@ -184,7 +184,7 @@ def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeou
 
 @dataclass(frozen=True)
 class ExploredQuestion:
-    """What came of one question."""
+    """Outcome of a question."""
 
     why: str
     question: str

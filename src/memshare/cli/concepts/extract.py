@@ -112,7 +112,7 @@ def _sent(client: Client, memory: Memory) -> str:
 
 
 def _open(client: Client, journeys: set[str], said: set[str]) -> set[str]:
-    """Those that are still under way after a moment; why some wait is said once."""
+    """The journeys still under way after a moment; each reason for waiting is said once."""
     time.sleep(LOOK_EVERY)
     ids = {message: journey for journey in journeys for message in _messages(journey)}
     with reaching(client.settings.redis):

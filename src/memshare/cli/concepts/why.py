@@ -30,7 +30,7 @@ Missing = Literal["forgotten", "no concepts yet"]
 
 @dataclass(frozen=True)
 class Shared:
-    """What a memory shares with the task: each concept with what it adds to the similarity by concepts."""
+    """Concepts that a memory shares with the task, each with its contribution to the similarity by concepts."""
 
     memory: UUID
     prompt: str | None

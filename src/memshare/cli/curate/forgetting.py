@@ -124,7 +124,7 @@ def retrievers_without(
 def _undone(
     log: Any, gone: Sequence[UUID], submitter: str | None, had: str, roll_back: bool | None, *, ask: bool
 ) -> tuple[bool, int]:
-    """Whether one retriever, given as its `LessonLog`, learns again without what it `had`; and its version then."""
+    """Retrain a retriever (its `LessonLog`) without what it `had`, if wanted: (True if retrained, version then)."""
     undo, version = roll_back, log.head().version
     if undo is None and ask:
         question = f"The retriever of pool {log.pool} had {had} with them. Learn without them?"
@@ -240,7 +240,7 @@ def purge(
 
 
 def _left(open_messages: int, rewritten: FilesRewritten) -> list[str]:
-    """What a person still has to do."""
+    """The steps that are left to a person."""
     lines = list[str]()
     if open_messages:
         lines.append(f"{open_messages:,} of their tasks are still under way: run this again when they have ended.")

@@ -117,7 +117,7 @@ app.command(rich_help_panel=TIDY)(check)
 
 
 def _show_revision(revision: Revision) -> None:
-    """What a memory said before, and who changed it."""
+    """Print the text of a memory before a change, and who changed it."""
     score = "–" if revision.score is None else f"{revision.score:.1f}"
     title = f"until {moment(revision.until)}, when {revision.by or 'somebody'} changed it · score {score}"
     text = f"{revision.prompt}\n\n{revision.answer}" if revision.prompt else revision.answer

@@ -27,7 +27,7 @@ COLOURS = {"again": "red", "hard": "yellow", "good": "green", "easy": "cyan"}
 
 
 class Session:
-    """One sitting. Without `chat` the person grades their own answers."""
+    """A review session. Without `chat` the person grades their own answers."""
 
     def __init__(self, learner: ReviewLearner, chat: Chat | None, most_new: int) -> None:
         self._learner = learner
@@ -111,7 +111,7 @@ def _asked(question: str, title: str) -> str:
 
 
 def _chosen(proposed: Grade | None) -> Grade:
-    """What the person says: one of four numbers, or Enter for what was proposed."""
+    """Ask for the grade: a number from 1 to 4, or Enter for the proposed grade."""
     choices = " · ".join(f"{number} {name}" for number, name in enumerate(GRADES, 1))
     accept = f"Enter accepts {proposed} · " if proposed else ""
     while True:

@@ -191,7 +191,7 @@ _WHY_LEFT_OUT = {
 
 
 def _worth(client: Client, least: float | None) -> Callable[[Memory], bool]:
-    """Whether the submitter of a memory is worth enough to its pool; of whom nothing is known, that is 0."""
+    """A test: True if a memory's submitter is worth enough to its pool. An unknown submitter is worth 0."""
     if least is None:
         return lambda _: True
 

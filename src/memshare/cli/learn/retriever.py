@@ -56,7 +56,7 @@ def _run(settings: Settings, job: Job) -> Consolidated:
 
 
 class _Bars:
-    """One bar for each thing that is done; the next thing ends the one before it."""
+    """A progress bar for each activity; the next activity ends the bar before it."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

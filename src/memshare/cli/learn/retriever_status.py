@@ -100,7 +100,7 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
 
 
 def _submitters(pool: PoolStatus) -> str:
-    """Those of whom most was said, with what they are worth."""
+    """The submitters about whom most was said, with their worth."""
     best = sorted(pool.submitters.items(), key=lambda pair: -pair[1].words)[:MOST_SUBMITTERS]
     how = {name: "" if one.proven else " (unproven)" for name, one in best} | dict.fromkeys(pool.trusted, " (trusted)")
     told = [f"{name} {one.worth:+.2f} ± {one.error:.2f}{how[name]}" for name, one in best]

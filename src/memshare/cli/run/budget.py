@@ -71,7 +71,7 @@ def _holder(agent: str | None, submitter: str | None) -> Holder:
 
 
 def limits(cap: Cap, currency: str | None) -> list[str]:
-    """What a cap allows, in words."""
+    """The limits of a cap, in words."""
     tokens = [f"{cap.tokens:,} tokens"] if cap.tokens is not None else []
     return tokens + ([_money(cap.money, currency)] if cap.money is not None else [])
 

@@ -16,7 +16,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
 
 EXTRAS = {MEMORY_QUEUE: "memory-exported", TRAINER_QUEUE: "trainer"}
-"""What serving a queue needs, where that is not the extra `agents`."""
+"""Queue → the extra that serving it needs, where that is not `agents`."""
 
 FEW = 2
 """Tasks at a time of a worker of the memory queue alone: settling computes, and recall, for which agents wait, shares

@@ -46,7 +46,7 @@ class Call(Generic[Reply]):
     tag: str = ""
     """The heading in the documentation, if it is not the name of the file."""
     repeatable: bool = True
-    """Whether it does no more when it is done twice."""
+    """True if making the call twice does no more than making it once."""
     if_match: str | None = None
     """The parameter that is sent as the header If-Match."""
     accept: str = "application/json"
@@ -60,7 +60,7 @@ class Call(Generic[Reply]):
 
     @property
     def does(self) -> str:
-        """What it does, in a paragraph."""
+        """Its description, in a paragraph."""
         return (inspect.getdoc(self.declared) or "").partition("\n\n")[0]
 
     @cached_property
@@ -116,7 +116,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Request(Generic[Reply]):
-    """One request by a call."""
+    """A request by a call."""
 
     call: Call[Reply]
     target: str
@@ -129,7 +129,7 @@ class Request(Generic[Reply]):
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """What came back; `wait` is how many seconds the server asked for."""
+    """A response; `wait` is the number of seconds that the server asked for."""
 
     status: int
     body: bytes

@@ -38,7 +38,7 @@ class Server:
             raise BadInput("Expected a token as `memshare token create` printed it, found other characters in it.")
 
     def sent(self, request: Request[Any]) -> dict[str, Any]:
-        """What httpcore2 takes."""
+        """The arguments for httpcore2."""
         headers = dict(request.headers)
         if self.token is not None:
             headers["Authorization"] = f"Bearer {self.token}"
@@ -124,11 +124,11 @@ def _encoded(body: Mapping[str, Any]) -> bytes:
 
 
 def answer_of(response: httpcore2.Response) -> HttpResponse:
-    """What a response that was read says."""
+    """The content of a response that was read."""
     wait = dict(response.headers).get(b"retry-after", b"")
     return HttpResponse(response.status, response.content, float(wait) if wait.isdigit() else None)
 
 
 def silence_of(error: Exception) -> NoResponse:
-    """What a connection that failed says."""
+    """The record of a failed connection."""
     return NoResponse(error, sent=not isinstance(error, UNSENT))

@@ -16,7 +16,7 @@ OVER = NoResponse(EOFError("the stream of events ended before the journey"), sen
 
 
 class HasEnd(Protocol):
-    """What is followed: it changes until it has ended."""
+    """Something that can be followed: it changes until it has ended."""
 
     @property
     def ended(self) -> bool: ...
@@ -26,7 +26,7 @@ State = TypeVar("State", bound=HasEnd)
 
 
 class _Follower(Generic[State]):
-    """What is known of a journey while it is followed: what is new of it, and when to connect again."""
+    """State of a followed journey: its news, and when to connect again."""
 
     def __init__(self, request: Request[State], place: Server) -> None:
         self._call, self._place = request.call, place

@@ -1,4 +1,4 @@
-"""One task of an agent that is not memshare's: recalled before, offered after, rewarded when the outcome is known."""
+"""A task of an agent that is not memshare's: recalled before, offered after, rewarded when the outcome is known."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class AsyncMemory(Sharing[AsyncConnection]):
 
 
 class _Task:
-    """What a task knows. Set `answer`, and `model` if you like, inside the block."""
+    """State of a task. Set `answer`, and `model` if you like, inside the block."""
 
     def __init__(
         self, agent: str, prompt: str | None, messages: Turns | None, kind: str | None, model: str | None, k: int
@@ -110,7 +110,7 @@ class _Task:
 
     @property
     def recalled(self) -> Recalled:
-        """What was recalled for it."""
+        """The reply to its recall."""
         if self._recalled is None:
             raise BadInput("A task recalls when its block begins: with memory.task(…) as task: …")
         return self._recalled

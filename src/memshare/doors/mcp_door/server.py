@@ -55,7 +55,7 @@ def add_resources(server: MCPServer[Any], backend: Backend, caller: Callable[[],
 
     @server.resource("memshare://pools/{name}", title="Pool", mime_type=JSON)
     def pool(name: str) -> str:
-        """One of your pools."""
+        """A pool of yours, by its name."""
         with _told():
             for one in listings.pools(backend, caller()):
                 if one.name == name:
@@ -64,7 +64,7 @@ def add_resources(server: MCPServer[Any], backend: Backend, caller: Callable[[],
 
     @server.resource("memshare://rubrics/{name}", title="Rubric", mime_type=JSON)
     def rubric(name: str) -> str:
-        """One rubric: read it before you answer, and you know what is asked for."""
+        """A rubric, by its name: read it before you answer, and you know what is asked for."""
         with _told():
             return listings.rubric(backend, caller(), name).model_dump_json()
 
@@ -98,7 +98,7 @@ LISTS: tuple[CacheableMethod, ...] = (
     "server/discover",
     "tools/list",
 )
-"""What is the same for one token as long as this version serves."""
+"""Requests with the same answer for a token as long as this version serves."""
 FRESH_FOR = 300_000  # milliseconds for which a client need not ask for them again
 
 

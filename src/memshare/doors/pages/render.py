@@ -62,7 +62,7 @@ OUTCOMES: Mapping[SettlementOutcome, str] = {
     "not kept": "no: it was not kept",
     "not graded": "no: it was not graded",
 }
-"""What became of an answer → whether it is remembered."""
+"""Outcome of an answer → whether it is remembered."""
 
 
 MENU = (
@@ -80,7 +80,7 @@ MENU = (
 
 
 def _cleaned(value: Any) -> Any:
-    """What stands in the place of an expression: a text without characters that command, turn or hide."""
+    """The text in place of an expression, without characters that command, turn or hide."""
     if value is None:
         return ""
     return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -95,7 +95,7 @@ class Site:
         self._needs = Needs(backend)
 
     def showing(self, shows: Shows) -> Callable[[Request], Awaitable[Response]]:
-        """What answers a request for a page."""
+        """A handler of requests for a page."""
 
         async def show(request: Request) -> Response:
             caller = await self._entering(request)
@@ -106,7 +106,7 @@ class Site:
         return show
 
     def doing(self, does: Does) -> Callable[[Request], Awaitable[Response]]:
-        """What answers a form that is sent."""
+        """A handler of a form that is sent."""
 
         async def do(request: Request) -> Response:
             try:
@@ -251,7 +251,7 @@ class Site:
 
 
 def _sent(sends: Streamed) -> Response:
-    """What comes line by line."""
+    """A response that is sent line by line."""
     first = next(sends.lines, "")
     headers = {"Content-Disposition": f'attachment; filename="{sends.name}"'} if sends.name else {}
     headers["Cache-Control"] = "no-store"

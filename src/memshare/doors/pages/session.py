@@ -94,7 +94,7 @@ def leave_note(backend: Backend, caller: Caller, response: Response, note: dict[
 
 
 def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, str] | None:
-    """What the caller's last form did, once; None where there is nothing to say, or Redis does not say it."""
+    """The note on the caller's last form, once; None where there is none, or Redis does not give it."""
     cookie = cookie_of(request, NOTE)
     if cookie is None:
         return None
@@ -115,7 +115,7 @@ def cookie_of(request: Request, name: str) -> tuple[str, str] | None:
 
 
 def came_by_https(request: Request) -> bool:
-    """Whether the page that sent a form was reached by https."""
+    """True if the page that sent a form was reached by https."""
     return urlsplit(request.headers.get("origin", "")).scheme == "https"
 
 

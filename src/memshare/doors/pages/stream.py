@@ -29,7 +29,7 @@ SAYS_SOMETHING_EVERY = 15.0  # seconds, so that a connection that is lost is not
 
 
 class Pulse:
-    """What changes whenever something happens in the deployment; looked at every few seconds for all pages.
+    """A signal that changes whenever something happens in the deployment, looked at every few seconds for all pages.
 
     The more time pages take, the rarer it is looked at: what works off tasks is not to wait for them.
     """

@@ -1,4 +1,4 @@
-"""One request of a person to a page: who asks, for what, and what was filled in; and what it is answered with."""
+"""A person's request to a page: who asks, for what, and the filled-in fields; and the answer to it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Visit:
     fields: ImmutableMultiDict[str, str]
 
     def field(self, name: str) -> str:
-        """What was filled in, without white space around it."""
+        """The text of a field, without white space around it."""
         return self.fields.get(name, "").strip()
 
     def ids(self, name: str) -> list[UUID]:
@@ -55,7 +55,7 @@ class Visit:
         return path if path.startswith("/") and not path.startswith(("//", "/\\")) else ""
 
     def given(self, *names: str) -> dict[str, str]:
-        """Those of these fields that say something."""
+        """The fields of these names that are not empty."""
         return {name: text for name in names if (text := self.field(name))}
 
 
@@ -76,7 +76,7 @@ async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Screen:
-    """What a page shows: its template, and the values for it.
+    """A page to show: its template, and the values for it.
 
     `watches` is the journey whose changes it follows, and `seen` the state in which it shows that.
     """
@@ -90,7 +90,7 @@ class Screen:
 
 @dataclass(frozen=True)
 class Done:
-    """What a form did, in a sentence for the next page, which is `to`; `undo` is where a POST takes it back."""
+    """Result of a form, as a sentence for the next page, which is `to`; `undo` is where a POST takes it back."""
 
     to: str
     said: str = ""
@@ -99,7 +99,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Streamed:
-    """What is sent line by line; the first line is made before anything is sent, for what may go wrong.
+    """A reply sent line by line; the first line is made before anything is sent, for what may go wrong.
 
     `name` is that of the file as which a browser keeps it; without one it is shown.
     """

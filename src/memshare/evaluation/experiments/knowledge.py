@@ -18,12 +18,12 @@ NEEDED = ("statement", "changed", "changed_statement")
 
 
 def right(items: Sequence[DataItem]) -> list[AnsweredItem]:
-    """What each item states, as statements without a prompt."""
+    """The facts of the items, as statements without a prompt."""
     return [_stated(item, item.statement or "") for item in items]
 
 
 def wrong(items: Sequence[DataItem]) -> list[AnsweredItem]:
-    """What each item states once it is changed."""
+    """The facts of the items once they are changed."""
     return [_stated(item, item.changed_statement or "") for item in items]
 
 
@@ -70,7 +70,7 @@ Says = Callable[[DataItem], str]
 
 
 def says(**wanted: Says) -> Marks:
-    """Whether an answer has a text, as whole words, whatever its case and white space."""
+    """Marks for whether an answer has each text, as whole words, whatever its case and white space."""
 
     def marks(item: DataItem, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
         said = folded(answer)

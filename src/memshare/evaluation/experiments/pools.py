@@ -1,4 +1,4 @@
-"""One pool for each domain, or one for all?"""
+"""Separate pools for each domain, compared with one pool for all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run(lab: Lab) -> None:
 
 
 def _graded_anew(lab: Lab, setup: Setup, pairs: Sequence[AnsweredItem]) -> list[AnsweredItem]:
-    """Those pairs that the rubric of a setup gives at least the mean of the seeds, with its scores."""
+    """The pairs that the rubric of a setup gives at least the mean of the seeds, with its scores."""
     scores = [one.score for one in lab.queues.grade(pairs, setup)]
     of_seeds = [score for score, pair in zip(scores, pairs, strict=True) if pair.by == PEOPLE and score is not None]
     least = fmean(of_seeds) if of_seeds else ACCEPTED_FROM

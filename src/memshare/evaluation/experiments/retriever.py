@@ -1,4 +1,4 @@
-"""What does it bring that the retriever learns?"""
+"""The benefit of a retriever that learns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(lab: Lab) -> None:
 
 
 def equal(measured: Sequence[Measured], model: str) -> str | None:
-    """What is to be said where the adapter showed what the encoder alone shows: the two conditions are one then."""
+    """A note on the tasks where adapter and encoder showed the same memories: if all, the conditions are equal."""
     found = [one for one in measured if one.model == model]
     alone = {one.item: one.shown for one in found if one.condition == "untrained"}
     adapted = [one for one in found if one.condition == "adapter"]

@@ -40,7 +40,7 @@ _OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", 
 
 
 class SavedKey(Message):
-    """One key; a byte is written as the character of its number. `expires` is Unix time in milliseconds.
+    """A Redis key; a byte is written as the character of its number. `expires` is Unix time in milliseconds.
 
     The value is one text, or a list of texts; the pairs of a hash or a sorted set follow one another.
     """
@@ -61,12 +61,12 @@ class SavedKey(Message):
 
 
 def lasts(key: str) -> bool:
-    """Whether a key is for longer than a moment: not who is there, a lock, or where a message is on its way."""
+    """True if a key lasts for longer than a moment: not presence, a lock, or the place of a message on its way."""
     return not key.startswith(_FLEETING) and not key.endswith(_LEASE)
 
 
 def is_of_use(key: str) -> bool:
-    """Whether a key says that a deployment was used; some there are as soon as it has been started."""
+    """True if a key says that a deployment was used; some keys are there as soon as it has been started."""
     return lasts(key) and not key.startswith(_OF_A_START)
 
 
@@ -83,14 +83,14 @@ _CHUNK = 2**20
 
 
 class ArchivePart(Message):
-    """One file of the archive."""
+    """A file of the archive."""
 
     sha256: str
     lines: int
 
 
 class Manifest(Message):
-    """What a backup is of, and what its parts must be."""
+    """Contents of a backup, and the checksum and number of lines that each of its parts must have."""
 
     format: int
     made: float

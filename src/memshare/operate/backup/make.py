@@ -219,7 +219,7 @@ def _read(client: redis.Redis, kind: str, keys: list[str]) -> Iterator[str]:
 
 
 def _as_text(value: Any) -> JsonValue:
-    """What Redis replies, as texts."""
+    """A reply of Redis, as texts."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
     if isinstance(value, float | int):
@@ -234,7 +234,7 @@ Progress = Callable[[str, int], None]
 
 
 class Made(NamedTuple):
-    """What a backup has, and for how many seconds nobody could write: to Redis, and to the pool."""
+    """Contents of a backup, and the seconds for which nobody could write: to Redis, and to the pool."""
 
     manifest: Manifest
     redis_waited: float

@@ -98,7 +98,7 @@ def remove_keys(client: redis.Redis, *, tokens: bool = False) -> None:
 
 
 def is_used(client: redis.Redis) -> bool:
-    """Whether a deployment has anything in this Redis that would be lost."""
+    """True if a deployment has anything in this Redis that would be lost."""
     return any(is_of_use(str(key)) for key in client.scan_iter(ALL, count=1_000))
 
 
@@ -137,7 +137,7 @@ def _signed(saved: SavedKey, signer: Signer) -> SavedKey:
 
 
 class RestoredDeployment(NamedTuple):
-    """What was restored; `aside` is the folder of the pool that was there before.
+    """Result of a restore; `aside` is the folder of the pool that was there before.
 
     `tokens_left_out` counts the backup's tokens, where they were not wanted.
     """

@@ -15,8 +15,7 @@ import pytest
 from anyio import to_thread
 
 from memshare.client.errors import TooManyRequests
-from memshare.doors import apart
-from memshare.operations import concepts
+from memshare.operations import apart, concepts
 from memshare.operations.apart import ASKING, MOST_OF_ALL, MOST_OF_ONE, Apart
 from memshare.operations.backend import Backend
 from memshare_broker.errors import BadInput, TryAgain

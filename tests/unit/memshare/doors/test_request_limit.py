@@ -15,8 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
-from memshare.doors import shares
 from memshare.doors.server import rest_app
+from memshare.operations import backend as shares
 from memshare.operations import sharing
 from memshare.operations.backend import OPEN, Backend, RequestLimit, Shares
 from memshare_broker.app import list_of

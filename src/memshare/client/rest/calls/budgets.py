@@ -11,7 +11,7 @@ from memshare_broker.wire.messages import Message
 
 
 class Spent(BaseModel):
-    """What one agent, submitter or model has used; for a model also whether it has a price."""
+    """Usage of an agent, submitter or model; for a model also whether it has a price."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -59,7 +59,7 @@ class CapReply(Message):
 
 
 class Budgets(Calls[Asked]):
-    """What may be used in a day, and what was."""
+    """Daily limits, and the usage so far."""
 
     @call("get_budgets", "GET", "/v1/budgets")
     def get(self) -> Spending:

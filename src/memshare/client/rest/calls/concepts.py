@@ -43,7 +43,7 @@ class SimilarReply(Message):
 
 
 class ConceptsReply(Message):
-    """What a pool is about."""
+    """Concepts of a pool: clusters, gaps and similar names."""
 
     pool: str
     memories: int = Field(description="with concepts")
@@ -54,7 +54,7 @@ class ConceptsReply(Message):
 
 
 class DecidedReply(Message):
-    """What was decided; `undo` is what to send to take it back."""
+    """A decision that was noted; `undo` is the request to send to take it back."""
 
     undo: dict[str, tuple[str, ...] | str]
 
@@ -88,14 +88,14 @@ class QuestionReply(Message):
 
 
 class QuestionDecidedReply(Message):
-    """What was decided on a question, and the journey in which it is asked, if it is."""
+    """A decision on a question, and the journey in which it is asked, if it is."""
 
     id: str
     journey: str | None
 
 
 class ConceptCalls(Calls[Asked]):
-    """What a pool is about."""
+    """Concepts of a pool."""
 
     @call("get_concepts", "GET", "/v1/concepts/{pool}")
     def get(self, pool: str) -> ConceptsReply:

@@ -39,11 +39,11 @@ Letters = list[DeadLetterReply]
 
 
 class DeadLetterCalls(Calls[Asked]):
-    """What was given up: list it, put it back into its queue, or drop it."""
+    """Messages that were given up: list them, put them back into their queues, or drop them."""
 
     @call("get_dead_letters", "GET", "/v1/dead-letters")
     def list(self) -> Letters:
-        """What was given up in your pools, oldest first; it takes the right `admin`."""
+        """The messages that were given up in your pools, oldest first; it takes the right `admin`."""
 
     @call("retry_dead_letter", "POST", "/v1/dead-letters/{letter_id}/retry", repeatable=False)
     def retry(self, letter_id: str) -> Retried:

@@ -28,7 +28,7 @@ class DuplicatesReply(Message):
 
 
 class DifferentReply(Message):
-    """What was said of two memories."""
+    """The decision on two memories."""
 
     memories: tuple[UUID, UUID]
     different: bool

@@ -17,7 +17,7 @@ State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled",
 
 
 class JourneyReply(Message):
-    """What became of a task or of a pair so far: what is not known yet is null."""
+    """A task or a pair so far: fields that are not known yet are null."""
 
     id: str
     what: Literal["task", "standard answer", "seed"]
@@ -102,18 +102,18 @@ class PromptReply(Message):
 
 
 class Cancelled(Message):
-    """What became of the wish to end a journey; one that is running ends after its stage."""
+    """Outcome of a request to end a journey; a running journey ends after its stage."""
 
     id: str
     outcome: Literal["cancelled", "running", "ended", "unknown"]
 
 
 class Journeys(Calls[Asked]):
-    """What became of tasks and pairs."""
+    """Journeys of tasks and pairs."""
 
     @call("get_journey", "GET", "/v1/journeys/{journey_id}")
     def get(self, journey_id: str, *, wait: float = 0.0) -> JourneyReply:
-        """What became of a task or of a pair so far.
+        """The journey of a task or of a pair so far.
 
         Waits up to `wait` seconds (60 at most) for its end.
         """

@@ -25,7 +25,7 @@ class FoundMemory(Message):
 
 
 class SearchReply(Message):
-    """What was found, the nearest first."""
+    """Memories found by a search, the nearest first."""
 
     memories: tuple[FoundMemory, ...]
 
@@ -92,7 +92,7 @@ class ShownReply(Message):
 
 
 class Forgotten(Message):
-    """What went into the trash, where it stays for 30 days."""
+    """Memories that went into the trash, where they stay for 30 days."""
 
     ids: tuple[UUID, ...]
 
@@ -113,7 +113,7 @@ class IncomingMemory(Message):
 
 
 class ImportReply(Message):
-    """What was brought in, or, of a dry run, what would be: nothing while a line is refused."""
+    """Memories that were brought in or, in a dry run, would be: none while a line is refused."""
 
     new: int
     there: int = Field(description="which the pool has already")
@@ -196,7 +196,7 @@ class Memories(Calls[Asked]):
 
     @call("get_memory", "GET", "/v1/memories/{memory_id}")
     def get(self, memory_id: UUID | str) -> MemoryReply:
-        """One memory; its ETag is what a change of it takes.
+        """A memory by its id; a change of it takes its ETag.
 
         `version` of the reply is the same.
         """
@@ -236,4 +236,4 @@ class Memories(Calls[Asked]):
 
     @call("preview_forgetting", "GET", "/v1/memories/{memory_id}/forgetting")
     def preview(self, memory_id: UUID | str, *, with_children: bool = False) -> ForgetPreview:
-        """What forgetting a memory would take with it; nothing is done."""
+        """Preview forgetting: the memories that it would take; nothing is done."""

@@ -1,4 +1,4 @@
-"""What needs a person: conflicts, stale memories, dead letters and rubrics, in one list."""
+"""Everything that needs a person: conflicts, stale memories, dead letters and rubrics, in one list."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StaleSource(Message):
 
 
 class Need(Message):
-    """One thing that needs a person; which fields it has depends on its kind."""
+    """Something that needs a person; its fields depend on its kind."""
 
     kind: Literal["conflict", "stale memory", "dead letter", "rubric", "submitter", "names", "duplicate", "question"]
     key: str = Field(description="another one for each")
@@ -59,7 +59,7 @@ class Need(Message):
 
 
 class NeedsReply(Message):
-    """What needs a person, the oldest first, and how many there are in all."""
+    """Everything that needs a person, the oldest first, and the total number."""
 
     total: int
     needs: tuple[Need, ...]
@@ -69,11 +69,11 @@ class NeedsReply(Message):
 
 
 class NeedsCalls(Calls[Asked]):
-    """What needs a person."""
+    """Everything that needs a person."""
 
     @call("get_needs", "GET", "/v1/needs")
     def list(self, *, limit: int = 100) -> NeedsReply:
-        """What of your pools needs a person, the oldest first.
+        """Everything in your pools that needs a person, the oldest first.
 
         Memories that contradict each other and nobody has decided on, and stale ones, those of one cause together, with
         the right `recall`; dead letters, and rubrics that nobody has approved, with `admin`. With `recall` also

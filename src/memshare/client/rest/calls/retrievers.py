@@ -47,7 +47,7 @@ MEASURED = "how often what is ranked first helps, and nDCG, in lessons held out;
 
 
 class ConsolidationReply(Message):
-    """What the last consolidation came to. What was not measured, as nothing was trained, is no figure."""
+    """Result of the last consolidation. A figure that was not measured, as nothing was trained, is missing."""
 
     outcome: Literal["consolidated", "refused", "failed"]
     at: float | None
@@ -60,7 +60,7 @@ class ConsolidationReply(Message):
 
 
 class TrialReply(Message):
-    """What a consolidation would bring, as `memshare retriever consolidate --dry-run` measured it."""
+    """Expected gain of a consolidation, as `memshare retriever consolidate --dry-run` measured it."""
 
     at: float
     seconds: float = Field(description="that the trial took")
@@ -92,11 +92,11 @@ class RolledBackReply(Message):
 
 
 class Retrievers(Calls[Asked]):
-    """What retrievers have learnt."""
+    """Learning progress of retrievers."""
 
     @call("get_retrievers", "GET", "/v1/retrievers")
     def list(self) -> RetrieversReply:
-        """What the retriever of each of your pools has learnt; it takes the right `recall`."""
+        """The learning progress of the retriever of each of your pools; it takes the right `recall`."""
 
     @call("rollback_retriever", "POST", "/v1/retrievers/{pool}/rollback", repeatable=False)
     def rollback(self, pool: str, *, to: int | None = None) -> RolledBackReply:

@@ -24,7 +24,7 @@ class CardReply(Message):
 
 
 class ReviewsReply(Message):
-    """What is left of a person's day, and what they did in a year."""
+    """Reviews that are left of a person's day, and their reviews of a year."""
 
     person: str
     pool: str
@@ -43,7 +43,7 @@ class ReviewedReply(Message):
 
 
 class ReviewCalls(Calls[Asked]):
-    """What you learn from a pool, each memory when you are about to forget it."""
+    """Reviews of a pool, by which you learn each memory when you are about to forget it."""
 
     @call("get_reviews", "GET", "/v1/reviews")
     def next(self, *, pool: str) -> ReviewsReply:

@@ -36,7 +36,7 @@ class RubricCalls(Calls[Asked]):
 
     @call("get_rubric_trial", "GET", "/v1/rubrics/{name}/trial")
     def tried(self, name: str) -> TriedPairs:
-        """What a rubric says of graded pairs, beside what was said of them; it takes the right `admin`."""
+        """A rubric's grades for graded pairs, beside their earlier grades; it takes the right `admin`."""
 
     @call("try_rubric", "POST", "/v1/rubrics/{name}/trial", status=202)
     def try_it(self, name: str, agent: str) -> TriedPairs:

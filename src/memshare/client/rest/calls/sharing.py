@@ -43,7 +43,7 @@ WHAT_THERE_IS = "what there is"
 
 
 class Sharing(Calls[Asked]):
-    """What agents ask, and where all other calls are. Groups are imported at their first use: their replies cost."""
+    """Calls for agents, and groups of all other calls. Groups are imported at their first use: their replies cost."""
 
     @call("post_recall", "POST", "/v1/recall")
     def recall(
@@ -127,7 +127,7 @@ class Sharing(Calls[Asked]):
 
     @call("get_rubric", "GET", "/v1/rubrics/{name}", tag=WHAT_THERE_IS)
     def rubric(self, name: str) -> RubricReply:
-        """One rubric."""
+        """A rubric by its name."""
 
     @call("approve_rubric", "POST", "/v1/rubrics/{name}/approval", tag=WHAT_THERE_IS, repeatable=False)
     def approve_rubric(self, name: str, version: str, *, by: str | None = None) -> RubricReply:
@@ -146,33 +146,33 @@ class Sharing(Calls[Asked]):
 
     @call("get_status", "GET", "/v1/status", tag=WHAT_THERE_IS)
     def status(self) -> StatusReply:
-        """What goes on now: models, workers, queues with what waits and why, and how much is accepted."""
+        """Current status: models, workers, queues with waiting messages and the reasons, and how much is accepted."""
 
     access: Access[Asked] = group("access:Access")
     """Tokens."""
     journeys: Journeys[Asked] = group("journeys:Journeys")
-    """What became of tasks and pairs."""
+    """Journeys of tasks and pairs."""
     memories: Memories[Asked] = group("memories:Memories")
     """The memories themselves."""
     dead_letters: DeadLetterCalls[Asked] = group("dead_letters:DeadLetterCalls")
-    """What was given up."""
+    """Messages that were given up."""
     concepts: ConceptCalls[Asked] = group("concepts:ConceptCalls")
-    """What a pool is about."""
+    """Concepts of a pool."""
     conflicts: ConflictCalls[Asked] = group("conflicts:ConflictCalls")
     """Memories that contradict each other."""
     duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
     """Memories that are nearly the same."""
     needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
-    """What needs a person."""
+    """Everything that needs a person."""
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
-    """What retrievers have learnt."""
+    """Learning progress of retrievers."""
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
-    """What you learn from a pool."""
+    """Reviews, by which you learn from a pool."""
     rubric_trials: RubricCalls[Asked] = group("rubrics:RubricCalls")
     """Rubrics before they hold."""
     submitters: SubmitterCalls[Asked] = group("submitters:SubmitterCalls")
     """Who brings memories in, and whether they are proven."""
     trash: TrashCalls[Asked] = group("trash:TrashCalls")
-    """What was forgotten."""
+    """Forgotten memories."""
     budgets: Budgets[Asked] = group("budgets:Budgets")
-    """What may be used in a day."""
+    """Daily limits."""

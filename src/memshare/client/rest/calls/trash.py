@@ -28,11 +28,11 @@ class TrashReply(Message):
 
 
 class TrashCalls(Calls[Asked]):
-    """What was forgotten: list it, and bring it back."""
+    """Forgotten memories: list them, and bring them back."""
 
     @call("get_trash", "GET", "/v1/trash")
     def list(self, *, submitter: str | None = None, limit: int = 50) -> TrashReply:
-        """What was forgotten in your pools and can be brought back, the last one forgotten first."""
+        """The forgotten memories of your pools that can be brought back, the last forgotten first."""
 
     @call("restore_memory", "POST", "/v1/trash/{memory_id}/restore", repeatable=False)
     def restore(self, memory_id: UUID | str) -> RestoredMemories:

@@ -34,7 +34,7 @@ BECAME: dict[str | None, str] = {
     "found wrong": "was found wrong",
     None: "is gone",
 }
-"""What became of the source of stale memories → how their heading ends."""
+"""Fate of the source of stale memories → end of their heading."""
 STALE_SAID = {
     "grade": "Being graded, then shown again or hidden",
     "keep": "Kept, and shown again",

@@ -1,4 +1,4 @@
-"""One journey: its hops, the memories that were shown and what they did, the grade, what was learnt, and the cost."""
+"""Page of a journey: its hops, the memories shown and their effect, the grade, what was learnt, and the cost."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class MemoryShown:
     gone: str
     """Why it is not found, where that is no forgetting."""
     since: str
-    """Whether it was forgotten or changed since."""
+    """Its change since then: forgotten, changed, or neither."""
     text: Memory | None
-    """What it says, from the pool or, for whoever may bring it back, from the trash."""
+    """Its text, from the pool or, for whoever may bring it back, from the trash."""
     words: tuple[str, ...]
     concepts: tuple[str, ...]
     feedback: float | None
@@ -62,7 +62,7 @@ class MemoryShown:
 
 @dataclass(frozen=True)
 class _Sought:
-    """What there is of a memory: in the pool, in the trash, or why in neither."""
+    """Result of looking for a memory: in the pool, in the trash, or why in neither."""
 
     found: MemoryReply | None = None
     trashed: Memory | None = None
@@ -71,7 +71,7 @@ class _Sought:
 
 
 def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> Iterator[MemoryShown]:
-    """Those that were shown, the best last, and the one that was withheld."""
+    """The memories that were shown, the best last, and the memory that was withheld."""
     own = set(_WORD.findall(journey.prompt.casefold())) - _SAYS_LITTLE
     concepts = _names(journey.extracted.concepts) if journey.extracted else set()
     withheld = [journey.withheld] if journey.withheld else []
@@ -97,7 +97,7 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
 
 
 def is_wrong(journey: JourneyReply) -> bool:
-    """Whether somebody said that the answer is wrong or, where nobody said anything of it, its grade rejected it."""
+    """True if somebody said that the answer is wrong or, without such an opinion, its grade rejected it."""
     if journey.opinion is not None:
         return journey.opinion.is_wrong
     return journey.score is not None and not journey.score.accepted
@@ -130,7 +130,7 @@ REWARDS = {"right": 1.0, "wrong": 0.0}
 
 @dataclass(frozen=True)
 class Kept:
-    """Whether the memory that was kept from an answer is there, and whether it was forgotten since."""
+    """State of the memory that was kept from an answer: there, or forgotten since."""
 
     is_there: bool = False
     is_forgotten: bool = False
@@ -138,15 +138,15 @@ class Kept:
 
 @dataclass(frozen=True)
 class OpinionShown:
-    """What was said, by whom, and of which of the memories shown it was told."""
+    """An opinion on an answer: whose it is, and which of the memories shown it was told of."""
 
     by: str
     is_wrong: bool
     told: Sequence[MemoryShown]
     has_pairs: bool
-    """Whether some of them are prompts with answers, of which the retriever learns."""
+    """True if some of them are prompts with answers, from which the retriever learns."""
     speaks_of_own: bool
-    """Whether a memory of their own was among them."""
+    """True if a memory of the opinion's author was among them."""
 
 
 @PAGES.action("/journeys/{id}/feedback")
@@ -159,14 +159,14 @@ def say(visit: Visit) -> Done:
 
 
 def may_say(visit: Visit, journey: JourneyReply) -> bool:
-    """Whether the caller may still say something of the answer; a recall is told of by whoever made it alone."""
+    """True if the caller may still say something of the answer; only whoever made a recall may tell of it."""
     is_own = journey.recall_id is None or journey.submitter == visit.caller.name
     there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
     return there and is_own and journey.opinion is None and journey.what == "task" and visit.caller.may("offer")
 
 
 def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[MemoryShown]) -> OpinionShown | None:
-    """What was said of the answer; None where nobody has said anything yet."""
+    """The opinion on the answer; None where nobody has said anything yet."""
     if journey.opinion is None:
         return None
     by, wrong = journey.opinion.by, journey.opinion.is_wrong
@@ -182,7 +182,7 @@ def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[Memory
 
 
 def kept(visit: Visit, journey: JourneyReply) -> Kept:
-    """What became of the memory that a journey names."""
+    """State of the memory that a journey names."""
     if journey.memory_id is None:
         return Kept()
     try:
@@ -210,7 +210,7 @@ class HopShown:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a hop used, and what that cost; None where its model has no price."""
+    """Usage of a hop, and its cost; None where its model has no price."""
 
     hop: str
     model: str
@@ -260,7 +260,7 @@ def journey(visit: Visit) -> Screen:
 
 
 def _is_first(backend: Backend, journey: JourneyReply) -> bool:
-    """Whether an agent was shown nothing, and its pool has no memory that is older than the answer."""
+    """True if an agent was shown nothing, and its pool has no memory that is older than the answer."""
     if journey.retriever_version is None or journey.memories or journey.withheld or journey.pool is None:
         return False
     older = Where(pool=journey.pool, created_before=sent_at(journey))
@@ -283,7 +283,7 @@ def _prompt(visit: Visit, journey: JourneyReply) -> PromptReply | str | None:
 
 
 def _hops(journey: JourneyReply) -> Iterator[HopShown]:
-    """Those that ended, in their order, and those that are to come while it goes on."""
+    """The hops that ended, in their order, and the hops to come while the journey goes on."""
     yield HopShown("submitted", journey.submitted, None)
     before = journey.submitted
     for name, at in sorted(journey.hops.items(), key=lambda one: one[1]):
@@ -304,7 +304,7 @@ def _tree(steps: Sequence[Step], parent: int | None = None) -> tuple[StepShown, 
 
 
 def _costs(journey: JourneyReply, prices: Prices) -> Iterator[Cost]:
-    """What each hop cost that asked a model."""
+    """The cost of each hop that asked a model."""
     asked: list[tuple[str, str | None, Usage]] = []
     if journey.usage:
         asked.append(("answer", journey.model, journey.usage))
@@ -323,7 +323,7 @@ def _costs(journey: JourneyReply, prices: Prices) -> Iterator[Cost]:
 
 
 def _money(prices: Prices, calls: Sequence[tuple[str, Usage]]) -> float | None:
-    """What some calls cost; None where a model of theirs has no price."""
+    """The cost of some calls; None where a model of theirs has no price."""
     if any(prices.of(model) is None for model, _ in calls):
         return None
     return sum(prices.cost(model, used) for model, used in calls)

@@ -1,4 +1,4 @@
-"""One memory, or several at once: what they say and were worth; changed, hidden, forgotten, brought back."""
+"""Pages of memories, alone or several at once: their text and worth; changed, hidden, forgotten, brought back."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ MOST_UNDONE = 50  # memories: more of them do not fit into a cookie
 
 @dataclass(frozen=True)
 class Change:
-    """What a revision changed of prompt and answer, as pieces; None where it stayed as it was."""
+    """Changes of prompt and answer by a revision, as pieces; None where it stayed as it was."""
 
     by: str | None
     at: float
@@ -168,7 +168,7 @@ def back_to(now: MemoryReply, before: Status, back: str) -> str:
 
 @PAGES.screen("/memories/{id}/forget")
 def before_forgetting(visit: Visit) -> Screen:
-    """What forgetting a memory would take."""
+    """A preview of forgetting a memory."""
     backend, caller, memory_id = visit.backend, visit.caller, _id(visit)
     found = get(backend, caller, memory_id)
     derived = preview(backend, caller, memory_id, with_children=True)
@@ -187,7 +187,7 @@ def forget_it(visit: Visit) -> Done:
 
 
 def ask_again(back: str) -> str:
-    """What can be done next on the page that somebody goes back to, where that is a journey's."""
+    """The possible next step on the page that somebody goes back to, where that is a journey's."""
     return " Ask again, to see what is answered now." if back.startswith("/journeys/") else ""
 
 
@@ -238,7 +238,7 @@ def _submitter(visit: Visit, memory: Memory) -> SubmitterReply | None:
 
 
 def _children(visit: Visit, memory: Memory) -> dict[str, object]:
-    """What was written with a memory in sight, the newest first, and whether there is more."""
+    """The memories written with a memory in sight, the newest first, and whether there are more."""
     pool = None if visit.caller.pools is None else memory.pool
     form = PageForm(parent=memory.id, pool=pool, order="created", limit=MOST_CHILDREN + 1)
     found = page(visit.backend, visit.caller, form).memories
@@ -256,7 +256,7 @@ def _changes(memory: Memory) -> Iterator[Change]:
 
 
 def _difference(before: str | None, after: str | None) -> Pieces | None:
-    """What was said and what is said now, word by word."""
+    """The differences between an old and a new text, word by word."""
     old, new = (before or "").split(" "), (after or "").split(" ")
     if old == new:
         return None

@@ -1,4 +1,4 @@
-"""What goes on now: models, tasks a minute, queues with what waits and why, workers, spending and the last errors."""
+"""Status page: models, tasks a minute, queues with what waits and why, workers, spending and the last errors."""
 
 from __future__ import annotations
 

@@ -104,14 +104,14 @@ def pool(visit: Visit) -> Screen:
 
 @PAGES.screen("/pool/export")
 def export(visit: Visit) -> Streamed:
-    """What the list shows as a file that an import takes: all that fits the conditions, or what a search found."""
+    """The list as a file that an import takes: all that fits the conditions, or the memories that a search found."""
     conditions = visit.given("pool", *CONDITIONS)
     return Streamed(_lines(visit, conditions, visit.field("q")), "application/jsonl", "memories.jsonl")
 
 
 @PAGES.screen("/trash")
 def forgotten(visit: Visit) -> Screen:
-    """What was forgotten in the last 30 days."""
+    """The memories that were forgotten in the last 30 days."""
     return Screen("trash", {"trash": trash(visit.backend, visit.caller, limit=200)})
 
 
@@ -137,7 +137,7 @@ def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonVal
 def _rows(
     backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str, order: str, skip: int
 ) -> Sequence[Row]:
-    """Those of a page, and one more where another page follows."""
+    """The rows of a page, and one more where another page follows."""
     if text:
         k = min(skip + SHOWN + 1, MOST_FOUND)
         form = checked(SearchForm, "The search", **conditions, text=text, k=k, mode="hybrid")

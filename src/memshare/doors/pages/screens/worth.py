@@ -26,7 +26,7 @@ COMPARED = 5  # memories of a query
 GROUP = 20  # graded tasks, whose mean is a point of the line
 ShownWhat = Literal["with", "withheld", "without"]
 SHOWN_WHAT: dict[ShownWhat, str] = {"with": "With memories", "withheld": "One withheld", "without": "Without"}
-"""What a task was shown → the name of its column."""
+"""Group of tasks, by the memories shown → the name of its column."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class ComparedRankings:
-    """What is found for a query: as the encoder alone ranks it, and as the retriever does now."""
+    """Memories found for a query, as ranked by the encoder alone and as ranked by the retriever now."""
 
     before: Sequence[FoundMemory]
     after: Sequence[RecalledMemory]

@@ -20,7 +20,7 @@ import pytest
 
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
-from tests.flow.test_up_processes import free_port
+from tests.promises.test_one_machine import free_port
 from tests.support.deployment import ROOT, wait_for
 from tests.support.pages import BLOCKS, PAGES, Block, blocks_of
 from tests.support.terminal import Terminal, end
