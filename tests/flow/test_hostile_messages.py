@@ -139,10 +139,10 @@ def test_a_worker_whose_consumer_fails_ends_with_a_status_that_says_so(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
     code = (
-        "from memshare_broker.runtime import transport\n"
+        "from memshare_broker.runtime import celery_patches\n"
         "def fail(*_):\n"
         "    raise ArithmeticError('a fault of ours')\n"
-        "transport.read_envelope = fail\n"
+        "celery_patches.read_envelope = fail\n"
         "from memshare.cli.main import main\n"
         "main()\n"
     )

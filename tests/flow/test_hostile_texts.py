@@ -131,8 +131,9 @@ def test_json_is_exact_and_sends_none_of_it(terminal: Terminal, ids: dict[str, s
     shown = terminal.see("memories", "show", ids["memory"], "--json")
 
     assert shown.strip().isprintable()
-    assert json.loads(shown)["prompt"] == HOSTILE
-    assert json.loads(shown)["answer"] == f"{HOSTILE}\nsecond"
+    memory = json.loads(shown)["memory"]
+    assert memory["prompt"] == HOSTILE
+    assert memory["answer"] == f"{HOSTILE}\nsecond"
 
 
 def test_tables_can_be_read_on_a_terminal_of_eighty_columns(terminal: Terminal, ids: dict[str, str]) -> None:
@@ -143,5 +144,5 @@ def test_tables_can_be_read_on_a_terminal_of_eighty_columns(terminal: Terminal, 
         lines = narrow.see(*words).splitlines()
         assert max(map(len, lines)) <= 80
     [heads, first, *_] = narrow.see("dead", "list").splitlines()
-    assert heads.split() == ["id", "queue", "reason", "tries", "died", "(UTC)", "error"]
+    assert heads.split() == ["id", "task", "reason", "tries", "died", "(UTC)", "error"]
     assert first.startswith(ids["dead"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 
 from pydantic import BaseModel
 
 from memshare.cli.options import login_name
+from memshare.operate.own_redis import redis_running
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.terminal.console import print_json
@@ -26,10 +27,10 @@ def who_sits_here() -> Caller:
 
 
 @contextmanager
-def operating() -> Iterator[tuple[Backend, Caller]]:
-    """A deployment, and who asks."""
+def operating(*, alone: bool = False) -> Iterator[tuple[Backend, Caller]]:
+    """A deployment, and who asks. `alone`: Redis is started where none runs."""
     settings = load_settings()
-    with closing(Backend(settings)) as backend, _noting(settings):
+    with redis_running(settings) if alone else nullcontext(), closing(Backend(settings)) as backend, _noting(settings):
         yield backend, who_sits_here()
 
 

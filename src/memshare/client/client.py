@@ -27,7 +27,7 @@ from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.forms import readable, refuse_too_long
 from memshare_broker.wire.messages import AgentTask
 from memshare_broker.wire.signing import open_signer
-from memshare_broker.wire.strict_json import refuse_half_characters
+from memshare_broker.wire.whole_characters import refuse_half_characters
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient
 

@@ -6,6 +6,7 @@ asks the same waits for the same process, and with the last of them it is ended.
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import threading
 import time
@@ -13,12 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, cast
-
-from anyio import CapacityLimiter, from_thread, to_thread
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple, Unpack, cast
 
 from memshare.client.errors import TooManyRequests
 from memshare_broker.errors import TryAgain
+
+if TYPE_CHECKING:
+    from anyio import CapacityLimiter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,7 +34,6 @@ LOOK = 0.25  # seconds between two looks whether who asks is there still
 
 ASKING: ContextVar[tuple[str, IsGone]] = ContextVar("ASKING")
 """Who asks, and whether they have gone."""
-_ENTRANCE = CapacityLimiter(8)  # threads that nothing has which takes long
 
 
 class Apart:
@@ -109,7 +110,7 @@ class _Work:
             except TimeoutError:
                 if self.made.done():  # it says so itself
                     raise
-                if is_gone is not _never and from_thread.run(is_gone):
+                if is_gone is not _never and _is_so(is_gone):
                     raise TryAgain("Who asked has gone.") from None
         raise TryAgain(f"It took more than {WITHIN:.0f} seconds. Try again, or use the command line.", 60)
 
@@ -123,4 +124,20 @@ computed, answered = Apart(), Apart()
 
 async def at_the_entrance(function: Callable[[Unpack[Ts]], T], *args: *Ts) -> T:
     """The result of a function that finds who asks, or checks this process; it never waits for a thread."""
-    return await to_thread.run_sync(function, *args, limiter=_ENTRANCE)
+    from anyio import to_thread
+
+    return await to_thread.run_sync(function, *args, limiter=_entrance())
+
+
+@functools.cache
+def _entrance() -> CapacityLimiter:
+    """Threads that nothing has which takes long."""
+    from anyio import CapacityLimiter
+
+    return CapacityLimiter(8)
+
+
+def _is_so(asks: IsGone) -> bool:
+    from anyio import from_thread  # of an extra, as commands are there without
+
+    return from_thread.run(asks)

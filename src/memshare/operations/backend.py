@@ -1,39 +1,34 @@
-"""Objects that every operation works with, built once for a process: clients, limits, shares and kept recalls."""
+"""Objects that every operation works with, built once for a process: clients, budget, and recalls that are kept."""
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 import redis
-from limits import RateLimitItemPerDay, RateLimitItemPerMinute
-from limits.storage import RedisStorage
-from limits.strategies import FixedWindowRateLimiter, SlidingWindowCounterRateLimiter
 
 from memshare.client.client import Client
-from memshare.client.errors import Forbidden, NotFound, TooLarge, TooManyRequests
+from memshare.client.errors import NotFound, TooLarge
 from memshare.operations.caller import Caller, Tokens
-from memshare_broker.app import PRIORITY_STEPS
 from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.journey_records import pack, unpack
-from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import refuse_too_long
-from memshare_broker.wire.messages import USUAL_PRIORITY, Message, Shown
+from memshare_broker.wire.messages import Message, Shown
 from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.budget import Budget
-from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.traces import RECALLED
 
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import ConceptsReply
     from memshare.client.rest.calls.duplicates import DuplicatesReply
+    from memshare.operations.shares import RequestLimit, Shares  # of an extra, as commands are there without
 
 LONGEST = 30 * 86_400  # seconds; as long as the memory service knows that an outcome was told
 
@@ -68,89 +63,6 @@ class Recalls:
         return recall
 
 
-OPEN = "memshare:open:"
-"""Sorted set, by name of a token: messages of its tasks, by when they were submitted. Some of them have ended."""
-STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a step of priorities lower, and two
-COME_BACK = 5.0  # seconds
-DAY = 86_400  # seconds
-EACH = 5_000  # characters of an offer, in the mean: of so many, times the limit, all of a day may be
-DAYS = 10  # of offers, as many as which the memories of a token in a pool may be
-
-
-class Shares:
-    """Who has the right `admin` takes what there is."""
-
-    def __init__(self, client: redis.Redis, open_limit: int, offer_limit: int) -> None:
-        self._client = client
-        self._open_limit = open_limit
-        self._limiter = FixedWindowRateLimiter(
-            RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
-        )
-        self._offer_limit = offer_limit
-
-    def take_open(self, caller: Caller, message_id: str, ledger: Ledger) -> int:
-        """Count a task of a caller; by how many priorities it stands back, as so many of theirs wait for their answers.
-
-        So who hands in many tasks at once does not make the others wait for all of them. Raises `TooManyRequests` where
-        as many wait as may.
-        """
-        if caller.may("admin"):
-            return 0
-        key = f"{OPEN}{caller.name}"
-        waiting = self._client.zcard(key)
-        if waiting >= min(STANDS_BACK[0], self._open_limit or STANDS_BACK[0]):  # some of them may have ended
-            known = [str(one) for one in self._client.zrange(key, 0, -1)]
-            open_now = {entry.id for entry in ledger.open_of(known)}
-            if ended := [one for one in known if one not in open_now]:
-                self._client.zrem(key, *ended)
-            waiting = len(open_now - {message_id})
-            if 0 < self._open_limit <= waiting:
-                raise TooManyRequests(
-                    f"{waiting:,} tasks of the token {caller.name!r} wait for their answers, which is the most "
-                    f"that may. Submit more when some are through; MEMSHARE_OPEN_LIMIT of `memshare serve` raises it.",
-                    COME_BACK,
-                )
-        self._client.zadd(key, {message_id: time.time()})
-        self._client.expire(key, 7 * DAY)
-        return PRIORITY_STEPS[1] * sum(waiting >= many for many in STANDS_BACK)
-
-    def take_offer(self, caller: Caller, characters: int, stored: Callable[[], int]) -> None:
-        """Count an offer of a caller. `stored` are the memories that it has in the pool.
-
-        Raises `TooManyRequests` where it has offered as much today as it may, or has as many memories.
-        """
-        if caller.may("admin") or not self._offer_limit:
-            return
-        for what, cost, most in (
-            ("answers", 1, self._offer_limit),
-            ("characters", characters, self._offer_limit * EACH),
-        ):
-            limit = RateLimitItemPerDay(most)
-            if not self._limiter.hit(limit, "offers", what, caller.name, cost=cost):
-                reset = self._limiter.get_window_stats(limit, "offers", what, caller.name).reset_time
-                raise self._refused(caller, f"has offered {most:,} {what} today", max(reset - time.time(), 1.0))
-        if (has := stored()) >= self._offer_limit * DAYS:
-            raise self._refused(caller, f"has {has:,} memories in this pool", DAY)
-
-    def _refused(self, caller: Caller, why: str, wait: float) -> TooManyRequests:
-        return TooManyRequests(
-            f"The token {caller.name!r} {why}, which is the most that are taken; MEMSHARE_OFFER_LIMIT of "
-            "`memshare serve` raises it.",
-            wait,
-        )
-
-
-def require_priority(caller: Caller, priority: int) -> None:
-    """Raise `Forbidden` for who puts a task before those of others without the right to it."""
-    if priority < USUAL_PRIORITY and not caller.may("admin"):
-        raise Forbidden(
-            f"The token {caller.name!r} may not give a task the priority {priority}: what comes before the usual "
-            f"{USUAL_PRIORITY} takes the right 'admin'."
-        )
-
-
-log = logging.getLogger(__name__)
-
 WRONG_TOKENS = 30  # of one address in a minute
 RAISED = "; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it"
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
@@ -169,15 +81,33 @@ class Backend:
         self.redis = connect(settings.redis, tries=1)
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
-        self.requests = RequestLimit(self.redis, settings.request_limit, RAISED)
-        self.shares = Shares(self.redis, settings.open_limit, settings.offer_limit)
-        self.failures = RequestLimit(self.redis, WRONG_TOKENS)
         self.budget = Budget(self.redis, UsageLog(self.redis))
         self.concepts: dict[str, tuple[float, ConceptsReply]] = {}
         """Pool → the time when its concepts were computed, and the result."""
         self.duplicates: dict[str, tuple[float, DuplicatesReply]] = {}
         """Memories of pools that are nearly the same, and when these were looked for."""
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})
+
+    @cached_property
+    def requests(self) -> RequestLimit:
+        """Requests of a token or an address in a minute."""
+        from memshare.operations.shares import RequestLimit
+
+        return RequestLimit(self.redis, self.settings.request_limit, RAISED)
+
+    @cached_property
+    def failures(self) -> RequestLimit:
+        """Wrong tokens of an address in a minute."""
+        from memshare.operations.shares import RequestLimit
+
+        return RequestLimit(self.redis, WRONG_TOKENS)
+
+    @cached_property
+    def shares(self) -> Shares:
+        """Open tasks and offers of a token."""
+        from memshare.operations.shares import Shares
+
+        return Shares(self.redis, self.settings.open_limit, self.settings.offer_limit)
 
     def check(self) -> None:
         """Raise what would keep this process from handing anything in: no Redis, no secret, or another one."""
@@ -234,29 +164,3 @@ class Backend:
     def close(self) -> None:
         self.client.close()
         self.redis.close()
-
-
-class RequestLimit:
-    """A limit for each caller alone; all of it may be used at once. 0 is no limit.
-
-    The window slides: what the last minute took still counts, in proportion to how much of it is in sight.
-    """
-
-    def __init__(self, client: redis.Redis, per_minute: int, hint: str = "") -> None:
-        # The client's pool brings its address, password and retries along; the URL only names the kind of server.
-        self._storage = RedisStorage("redis://", connection_pool=client.connection_pool, key_prefix=PREFIX)
-        self._limiter = SlidingWindowCounterRateLimiter(self._storage)
-        self._hint = hint
-        self._item = RateLimitItemPerMinute(per_minute) if per_minute else None
-
-    def take(self, who: str) -> None:
-        """Count one request of a caller; raises `TooManyRequests` with the seconds until the next one may come."""
-        item = self._item
-        if item is None or self._limiter.hit(item, "door", who):
-            return
-        wait = free_in(item.amount, 1, MINUTE, self._storage.get_sliding_window(item.key_for("door", who), MINUTE))
-        raise TooManyRequests(
-            f"There were {item.amount:,} requests of {who} within a minute, which is the most that are taken. Ask "
-            f"again in {max(wait, 1):.0f} s{self._hint}.",
-            wait,
-        )

@@ -9,7 +9,6 @@ from itertools import islice
 from typing import Annotated
 from uuid import uuid4
 
-from anyio import to_thread
 from pydantic import Field
 
 from memshare.client.errors import NotFound
@@ -148,6 +147,8 @@ def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:
     """Yield a journey as it is now, and again at each change, until it has ended or `seconds` are over."""
+    from anyio import to_thread  # of an extra, as commands are there without
+
     deadline, pause = time.monotonic() + seconds, FIRST_LOOK
     last = None
     while True:

@@ -20,8 +20,8 @@ from memshare.client.sent_prompt import as_it_was
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right
 from memshare.operations.concepts import questions, undecided
-from memshare.operations.conflicts import left_of
 from memshare.operations.dead_letters import dead_letters
+from memshare.operations.duplicates import left_of
 from memshare.operations.listings import rubrics
 from memshare.operations.serving import serves
 from memshare.operations.submitters import submitters_of

@@ -6,13 +6,12 @@ from contextlib import aclosing
 from typing import Annotated
 from uuid import uuid4
 
-from anyio import to_thread
 from pydantic import Field
 
-from memshare.client.errors import Conflict
+from memshare.client.errors import Conflict, Forbidden
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.sharing import Sharing
-from memshare.operations.backend import Backend, require_priority
+from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import TaskForm
 from memshare.operations.journeys import LONGEST_WAIT, follow
@@ -20,7 +19,7 @@ from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
 from memshare.terminal.ids import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.forms import checked
-from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, derived_id
+from memshare_broker.wire.messages import LOWEST_PRIORITY, USUAL_PRIORITY, Message, derived_id
 
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
@@ -74,6 +73,8 @@ async def ask_agent(
     """Give a task to one of memshare's own agents and wait for its answer. Use it when a task fits an agent's kinds
     better than yourself. It may call a paid model."""
     form = checked(TaskForm, "The task", agent=agent, prompt=prompt, kind=kind, idempotency_key=idempotency_key)
+    from anyio import to_thread  # of an extra, as commands are there without
+
     accepted = await to_thread.run_sync(submit, backend, caller, form)
     async with aclosing(follow(backend, caller, accepted.id, wait)) as journeys:
         async for journey in journeys:
@@ -90,3 +91,12 @@ def require_same(backend: Backend, entry: Entry, key: str) -> None:
         task = backend.client.ledger.journey(entry.journey).get("task")
     if task is not None and task.get("body") != entry.body:
         raise Conflict(f"The idempotency key {key!r} was used for another request. Give this one a key of its own.")
+
+
+def require_priority(caller: Caller, priority: int) -> None:
+    """Raise `Forbidden` for who puts a task before those of others without the right to it."""
+    if priority < USUAL_PRIORITY and not caller.may("admin"):
+        raise Forbidden(
+            f"The token {caller.name!r} may not give a task the priority {priority}: what comes before the usual "
+            f"{USUAL_PRIORITY} takes the right 'admin'."
+        )

@@ -70,6 +70,7 @@ def test_a_command_imports_no_other_one() -> None:
         "memshare.cli.lazy_commands",
         "memshare.cli.begin",
         "memshare.cli.begin.agents",
+        "memshare.cli.operating",
         "memshare.cli.options",
     }
 

@@ -44,7 +44,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 
     Example: memshare memories show 1c6fa3b2
     """
-    with operating() as (backend, caller):
+    with operating(alone=True) as (backend, caller):
         client = backend.client
         judged = operations.get(backend, caller, find_memory(client, memory_id))
         memory = judged.memory
@@ -92,7 +92,7 @@ def stats(as_json: Json = False) -> None:
 
     Example: memshare memories stats
     """
-    with operating() as (backend, caller):
+    with operating(alone=True) as (backend, caller):
         found = listings.stats(backend, caller)
         say_unreadable(backend.client)
     if as_json:

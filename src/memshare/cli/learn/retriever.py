@@ -15,7 +15,7 @@ from memshare.cli.options import Json, login_name
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use
 from memshare.operate.consolidating import run, try_out
-from memshare.operate.own_redis import connected, redis_running
+from memshare.operate.own_redis import connected
 from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
 from memshare_broker.errors import BadInput
@@ -219,7 +219,7 @@ def trust(
 
 
 def _back_to_version(pool: str, to: int | None, *, as_json: bool) -> None:
-    with redis_running(load_settings()), operating() as (backend, caller):
+    with operating(alone=True) as (backend, caller):
         done = retrievers.rollback(backend, caller, pool, retrievers.RollbackForm(to=to))
     if as_json:
         print_reply(done)

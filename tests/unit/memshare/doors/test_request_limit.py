@@ -16,9 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
 from memshare.doors.server import rest_app
-from memshare.operations import backend as shares
-from memshare.operations import sharing
-from memshare.operations.backend import OPEN, Backend, RequestLimit, Shares
+from memshare.operations import shares, sharing
+from memshare.operations.backend import Backend
+from memshare.operations.shares import OPEN, RequestLimit, Shares
 from memshare_broker.app import list_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable

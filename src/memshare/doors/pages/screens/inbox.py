@@ -11,8 +11,10 @@ from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.concepts import QuestionDecision, decide_question
-from memshare.operations.conflicts import DifferentForm, decide, duplicates, say_different
+from memshare.operations.conflicts import decide
 from memshare.operations.dead_letters import drop, retry
+from memshare.operations.duplicates import DifferentForm, duplicates
+from memshare.operations.duplicates import decide as say_different
 from memshare.operations.forms import EditForm
 from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents, pools

@@ -18,8 +18,9 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import FeedbackForm
 from memshare.operations.journeys import own_journey, prompt
-from memshare.operations.memories import find_forgotten, get, share_of
+from memshare.operations.memories import find_forgotten, get
 from memshare.operations.sharing import give_feedback
+from memshare.operations.shown_to import share_of
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.forms import checked

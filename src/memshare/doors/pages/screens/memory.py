@@ -16,8 +16,9 @@ from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.forms import EditForm, PageForm
-from memshare.operations.memories import edit, forget, get, preview, restore, shown_to
+from memshare.operations.memories import edit, forget, get, preview, restore
 from memshare.operations.search import page
+from memshare.operations.shown_to import shown_to
 from memshare.operations.submitters import submitter_of
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
