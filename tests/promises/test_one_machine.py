@@ -116,7 +116,8 @@ def test_no_child_imports_what_lies_in_the_folder_in_which_it_was_started(tmp_pa
         (there / f"{package}.py").write_text(text)
     terminal = Terminal(tmp_path / "data")
     terminal.environment["MEMSHARE_CONCEPTS"] = "true"
-    command = [str(Path(sys.executable).with_name("memshare")), "up", "--port", "0", "--agents", "1", "--json"]
+    port = str(free_port())
+    command = [str(Path(sys.executable).with_name("memshare")), "up", "--port", port, "--agents", "1", "--json"]
     up = subprocess.Popen(
         command, cwd=there, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -126,6 +127,8 @@ def test_no_child_imports_what_lies_in_the_folder_in_which_it_was_started(tmp_pa
     [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
 
     assert terminal.settled(task_id)["state"] == "settled"
+    with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
+        assert json.load(response)["state"] == "settled"
     assert not ran.exists(), ran.read_text()
     end(up)
 

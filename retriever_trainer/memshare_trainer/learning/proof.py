@@ -205,10 +205,12 @@ def _proves(words: Iterable[Vouching], people: People, known: Collection[str], n
     """True if words of others prove a submitter, where these groups are known."""
     good: defaultdict[str, float] = defaultdict(float)
     bad: defaultdict[str, float] = defaultdict(float)
+    claims: defaultdict[str, float] = defaultdict(float)
     for word in words:
         by, weight = people.group(word.by), 0.5 ** ((now - word.at) / HALF_LIFE)
-        good["" if word.is_claim and by not in known else by] += weight * word.good
+        (claims if word.is_claim and by not in known else good)[by] += weight * word.good
         bad[by] += weight * word.bad
+    good[""] = sum(of for by, of in claims.items() if by not in good)  # tasks and claims of one are of one person
     praise = sum(min(of, OF_ONE if by else OF_STRANGERS) for by, of in good.items())
     weights = {by: min(1.0, MOST_OF_ONE / total) for by in {*good, *bad} if (total := good[by] + bad[by])}
     right, wrong = (sum(of[by] * weight for by, weight in weights.items()) for of in (good, bad))

@@ -19,7 +19,7 @@ from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import refuse_too_long
-from memshare_broker.wire.messages import Message, Shown
+from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, Shown
 from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.usage import UsageLog
@@ -160,6 +160,15 @@ class Backend:
         """Raise `NotYet` where what the agent or the submitter may use today is used up."""
         with self.reaching():
             self.budget.check(agent, submitter)
+
+    def take_turn(self, caller: Caller, task_id: str, priority: int) -> int:
+        """Priority of a task that is handed in: the more of the caller's wait, the later it comes.
+
+        Raises `TooManyRequests` where as many wait as may.
+        """
+        with self.reaching():
+            back = self.shares.take_open(caller, task_id, self.client.ledger)
+        return min(priority + back, LOWEST_PRIORITY)
 
     def close(self) -> None:
         self.client.close()

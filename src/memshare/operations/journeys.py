@@ -31,7 +31,7 @@ from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.keys import RECENT
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import MAX_MEMORIES, Message
+from memshare_broker.wire.messages import MAX_MEMORIES, USUAL_PRIORITY, Message
 
 MOST = 200  # journeys of a list
 READ = 30  # journeys that are read in one step
@@ -86,7 +86,10 @@ def again(backend: Backend, caller: Caller, journey_id: JourneyId, form: AgainFo
     given = {name: value for name, value in task["body"].items() if value is not None and name != "memories"}
     changed = {"submitter": caller.name, "remember": form.remember}
     number = {} if form.memories is None else {"memories": form.memories}
-    entry = backend.client.entry_of(card.name, {**given, **changed, **number}, task["priority"], str(uuid4()))
+    wanted = task["priority"] if caller.may("admin") else max(task["priority"], USUAL_PRIORITY)
+    task_id = str(uuid4())
+    priority = backend.take_turn(caller, task_id, wanted)
+    entry = backend.client.entry_of(card.name, {**given, **changed, **number}, priority, task_id)
     backend.client.send(entry)
     audit(caller, "submit", journey=entry.id, agent=card.name, pool=card.pool)
     return Accepted(id=entry.id, journey=f"/v1/journeys/{entry.id}")

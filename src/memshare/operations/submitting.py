@@ -19,7 +19,7 @@ from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
 from memshare.terminal.ids import whose_answer
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.forms import checked
-from memshare_broker.wire.messages import LOWEST_PRIORITY, USUAL_PRIORITY, Message, derived_id
+from memshare_broker.wire.messages import USUAL_PRIORITY, Message, derived_id
 
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
@@ -46,9 +46,7 @@ def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
     body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
     key = form.idempotency_key
     task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
-    with backend.reaching():
-        back = backend.shares.take_open(caller, task_id, backend.client.ledger)
-    priority = min(form.priority + back, LOWEST_PRIORITY)
+    priority = backend.take_turn(caller, task_id, form.priority)
     entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, priority, task_id)
     backend.client.send(entry)
     if key is not None:

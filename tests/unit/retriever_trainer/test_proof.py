@@ -48,6 +48,13 @@ def test_two_people_prove_somebody_and_one_never_does() -> None:
     assert proven(words("ada", "eve", 100) + words("eve", "eve", 100)) == set()
 
 
+def test_tasks_and_claims_of_one_token_are_the_words_of_one_person() -> None:
+    tasks, claims = words("sock", "eve", 9), words("sock", "eve", 9, claim=True)
+
+    assert proven(tasks + claims) == set()
+    assert proven(tasks + claims + words("bob", "eve", 2)) == {"eve"}
+
+
 def test_a_group_is_one_person_and_its_words_on_its_own_are_none() -> None:
     people = People({"eve": "team", "eve2": "team", "ada": "other", "ada2": "other"})
 
@@ -162,3 +169,19 @@ def test_nine_of_ten_honest_memories_count_in_full_after_a_hundred_graded_tasks(
             counted.append(adapter.proven(memory, vectors[place], by_id))
 
     assert fmean(counted) >= 0.9
+
+
+def test_twelve_answers_about_bread_prove_nothing_for_fire_drills(exports: Path) -> None:
+    encoder = open_encoder(None, device="cpu", timeout=10, exports=exports)
+    about = ("flour", "oven heat", "salt", "tin", "leaven", "seeds", "crust", "dough", "yeast", "rye", "time", "shape")
+    bread = [f"Which {what} is right for a loaf of bread?" for what in about]
+    praised = {uuid5(SPACE, one): vector for one, vector in zip(bread, encoder.encode(bread), strict=True)}
+    adapter = Adapter(proven_submitters={"eve": tuple(praised)})
+
+    def counts(prompt: str) -> bool:
+        memory, _ = remembered(prompt, submitter="eve", task_id="task")
+        return adapter.proven(memory, encoder.encode([prompt])[0], praised)
+
+    assert counts("How long does wheat bread rise before it is baked?")
+    assert not counts("Where do we gather in a fire drill?")
+    assert not counts("Which number do I call in an emergency?")

@@ -109,20 +109,21 @@ def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, s
 
 
 def cookie_of(request: Request, name: str) -> tuple[str, str] | None:
-    """The name and the value of a cookie: the one that came by https, if there is one."""
-    there = ((one, request.cookies.get(one)) for one in (_named(name, secure=True), name))
+    """The name and the value of a cookie: the one that came by https, if there is one; by https no other counts."""
+    names = (_named(name, secure=True), *(() if came_by_https(request) else (name,)))
+    there = ((one, request.cookies.get(one)) for one in names)
     return next(((one, value) for one, value in there if value is not None), None)
 
 
 def came_by_https(request: Request) -> bool:
-    """True if the page that sent a form was reached by https."""
-    return urlsplit(request.headers.get("origin", "")).scheme == "https"
+    """True if a page was reached by https, as its form says, or a proxy."""
+    return "https" in (urlsplit(request.headers.get("origin", "")).scheme, request.headers.get("x-forwarded-proto"))
 
 
 def require_same_origin(request: Request) -> None:
     """Raise `Forbidden` for a form that a page of another site has sent; a browser always says whose page it is."""
     host, origin = request.headers.get("host"), request.headers.get("origin")
-    if origin not in (f"http://{host}", f"https://{host}"):
+    if origin not in (f"https://{host}", "" if came_by_https(request) else f"http://{host}"):
         raise Forbidden(f"This form was sent by a page of {origin!r}, not of {host!r}. Open this page, and try again.")
 
 

@@ -168,6 +168,21 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
     assert submitted(tokened("root", "admin"), priority=0) == 202
 
 
+def test_what_is_asked_again_counts_as_a_task_and_comes_before_nobody(
+    backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shares, "STANDS_BACK", (2, 3))
+    backend.shares = Shares(backend.redis, open_limit=3, offer_limit=0)
+    ada, first = tokened("ada", "submit", "watch"), {"agent": "logic", "prompt": "Why?", "priority": 0}
+    task = tokened("root", "admin").post("/v1/tasks", json=first).json()["id"]
+
+    again = [ada.post(f"/v1/journeys/{task}/again", json={}).status_code for _ in range(4)]
+
+    assert again == [202, 202, 202, 429]
+    waiting = backend.client.ledger.open_of([str(one) for one in backend.redis.zrange(f"{OPEN}ada", 0, -1)])
+    assert sorted(one.priority for one in waiting) == [3, 3, 6]
+
+
 def test_a_limit_below_those_that_stand_back_holds_too(backend: Backend, tokened: Tokened) -> None:
     backend.shares = Shares(backend.redis, open_limit=1, offer_limit=0)
     ada = tokened("ada", "submit")

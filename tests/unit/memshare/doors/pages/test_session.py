@@ -95,6 +95,20 @@ def test_a_session_by_https_has_a_cookie_that_no_other_port_can_set(backend: Bac
     assert browser.get("/now").headers["location"] == "/sign-in"
 
 
+def test_by_https_a_session_that_began_by_http_counts_for_nothing(elsewhere: TestClient, backend: Backend) -> None:
+    token, by_https = backend.tokens.create("ada", ("recall",), None), {"X-Forwarded-Proto": "https"}
+    elsewhere.post("/sign-in", content=f"token={token}", headers=by_http(elsewhere))
+    assert elsewhere.get("/now").status_code == 200
+
+    assert elsewhere.get("/now", headers=by_https).headers["location"] == "/sign-in"
+    refused = elsewhere.post("/sign-in", content=f"token={token}", headers=by_http(elsewhere) | by_https)
+    assert refused.status_code == 403
+
+
+def by_http(client: TestClient) -> dict[str, str]:
+    return {"Origin": str(client.base_url).rstrip("/").replace("https:", "http:")}
+
+
 PLANTED = json.dumps({"said": "The memory was changed.", "undo": "/access/ada/revoke"})
 
 
