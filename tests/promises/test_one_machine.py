@@ -15,6 +15,7 @@ from itertools import takewhile
 from pathlib import Path
 from urllib.request import urlopen
 
+import httpx
 import psutil
 import pytest
 
@@ -116,21 +117,33 @@ def test_no_child_imports_what_lies_in_the_folder_in_which_it_was_started(tmp_pa
         (there / f"{package}.py").write_text(text)
     terminal = Terminal(tmp_path / "data")
     terminal.environment["MEMSHARE_CONCEPTS"] = "true"
-    port = str(free_port())
-    command = [str(Path(sys.executable).with_name("memshare")), "up", "--port", port, "--agents", "1", "--json"]
+    port, flower = str(free_port()), str(free_port())
+    options = ("--port", port, "--flower-port", flower, "--agents", "1", "--json")
+    command = [str(Path(sys.executable).with_name("memshare")), "up", *options]
     up = subprocess.Popen(
         command, cwd=there, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert up.stdout is not None
 
-    assert up.stdout.readline(), up.communicate()
+    told = json.loads(up.stdout.readline() or str(up.communicate()))
     [task_id] = terminal.run("submit", "poem", "A limerick about a heron", "--kind", "limerick").stdout.split()
 
     assert terminal.settled(task_id)["state"] == "settled"
     with urlopen(f"http://127.0.0.1:{port}/v1/journeys/{task_id}") as response:
         assert json.load(response)["state"] == "settled"
     assert not ran.exists(), ran.read_text()
+    tasks = f"{told['flower']}/api/tasks"
+    wait_for(lambda: answers(tasks) == 401, 30, "Flower to refuse a stranger")
+    assert answers(tasks, told["flower_auth"]) == 200
     end(up)
+
+
+def answers(url: str, auth: str = "") -> int:
+    """Status of an address, for who has this user and password; 0 where nothing answers yet."""
+    try:
+        return httpx.get(url, auth=tuple(auth.split(":", 1)) if auth else None).status_code
+    except httpx.ConnectError:
+        return 0
 
 
 def test_neither_trainer_nor_concepts_run_where_they_have_nothing_to_do(small: Small) -> None:

@@ -11,7 +11,6 @@ import base64
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import log2
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -27,14 +26,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float32]
 
-
-def near_from(praised: int) -> float:
-    """Cosine from which on praise for some memories proves somebody for another: .18 for 4, .22 for 8, .3 for 32.
-
-    With the bundled encoder eight to nine of ten memories of one set of tasks are that near to such a number of others
-    of it, and two of ten of another set.
-    """
-    return max(0.15, 0.1 + 0.04 * log2(max(praised, 1)))
+NEAR = 0.25
+"""Cosine from which on what proves somebody for one memory proves them for another: with the bundled encoder nine of
+ten memories of one set of tasks are so near to one of 32 others of it, and three of ten of another set."""
 
 
 def ranking_score(cosines: Any, worths: Any) -> Any:
@@ -152,4 +146,4 @@ class Adapter:
         if memory.submitter not in known:
             return False
         praised = [near[one] for one in known[memory.submitter] if one in near]
-        return not known[memory.submitter] or any(float(vector @ one) >= near_from(len(praised)) for one in praised)
+        return not known[memory.submitter] or any(float(vector @ one) >= NEAR for one in praised)
