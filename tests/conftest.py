@@ -55,7 +55,7 @@ NOT_QUICK_FOLDERS = [
 ]
 """Tests that load torch, open pools, or have processes and servers of their own."""
 
-REAL_PROCESSES = [Path(__file__).parent / name for name in ("browser", "faults", "flow")]
+REAL_PROCESSES = [Path(__file__).parent / name for name in ("browser", "faults", "flow", "promises")]
 """Tests that wait for workers or a browser, which other work on the machine can hold up for longer than they allow.
 
 Each has a second try, and the last lines of a run name those that took it: look into one that is named twice."""
