@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import redis
@@ -15,6 +15,7 @@ from memshare.client.client import Client
 from memshare.client.errors import NotFound, TooLarge
 from memshare.operations.caller import Caller, Tokens
 from memshare_broker.connection import connect, reaching
+from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
@@ -69,7 +70,7 @@ LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 
 
 class Backend:
-    """A deployment as the doors see it. Safe to share between threads; it connects when it is first used.
+    """A deployment as operations see it. Safe to share between threads; it connects when it is first used.
 
     `agents` are those that it runs beside what workers announce; None: all that are known.
     """
@@ -161,14 +162,17 @@ class Backend:
         with self.reaching():
             self.budget.check(agent, submitter)
 
-    def take_turn(self, caller: Caller, task_id: str, priority: int) -> int:
-        """Priority of a task that is handed in: the more of the caller's wait, the later it comes.
+    def hand_in(self, caller: Caller, agent: str, body: Mapping[str, Any], priority: int, task_id: str) -> Entry:
+        """Send a task of a caller to an agent: the more of theirs wait, the later it comes.
 
         Raises `TooManyRequests` where as many wait as may.
         """
         with self.reaching():
             back = self.shares.take_open(caller, task_id, self.client.ledger)
-        return min(priority + back, LOWEST_PRIORITY)
+        body = {**body, "submitter": caller.name}
+        entry = self.client.entry_of(agent, body, min(priority + back, LOWEST_PRIORITY), task_id)
+        self.client.send(entry)
+        return entry
 
     def close(self) -> None:
         self.client.close()

@@ -95,8 +95,10 @@ def set_one(backend: Backend, caller: Caller, form: CapForm) -> CapReply:
     holder = Holder(form.kind, form.name)
     agent = form.name if form.kind == "agent" else None
     prices, usage = load_prices(backend.settings.prices), UsageLog(backend.redis)
-    if not form.none and prices.of(model := _model_of(backend.client, agent)) is None and form.money is not None:
-        raise BadInput(_NO_PRICE.format(model=model))
+    if not form.none:
+        model = _model_of(backend.client, agent)
+        if form.money is not None and prices.of(model) is None:
+            raise BadInput(_NO_PRICE.format(model=model))
     with backend.reaching():
         budget = Budget(backend.redis, usage)
         whole = None if form.none else budget.caps().get(holder, Cap()) | Cap(tokens=form.tokens, money=form.money)

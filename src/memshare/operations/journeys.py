@@ -84,13 +84,9 @@ def again(backend: Backend, caller: Caller, journey_id: JourneyId, form: AgainFo
     card = backend.running(caller, task["queue"])
     backend.check_caps(card.name, caller.name)
     given = {name: value for name, value in task["body"].items() if value is not None and name != "memories"}
-    changed = {"submitter": caller.name, "remember": form.remember}
     number = {} if form.memories is None else {"memories": form.memories}
     wanted = task["priority"] if caller.may("admin") else max(task["priority"], USUAL_PRIORITY)
-    task_id = str(uuid4())
-    priority = backend.take_turn(caller, task_id, wanted)
-    entry = backend.client.entry_of(card.name, {**given, **changed, **number}, priority, task_id)
-    backend.client.send(entry)
+    entry = backend.hand_in(caller, card.name, {**given, "remember": form.remember, **number}, wanted, str(uuid4()))
     audit(caller, "submit", journey=entry.id, agent=card.name, pool=card.pool)
     return Accepted(id=entry.id, journey=f"/v1/journeys/{entry.id}")
 

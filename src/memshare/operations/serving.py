@@ -83,7 +83,7 @@ TOOLS: list[Tool] = []
 
 
 def serves(method: Declared) -> Callable[[F], F]:
-    """Let a function answer a call; `backend` and `caller` are its first parameters, and FastAPI reads the others."""
+    """Let a function answer a call; `backend` and `caller` are its first parameters, the others are asked."""
 
     def add(function: F) -> F:
         SERVED[method.call] = function

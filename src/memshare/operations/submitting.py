@@ -46,9 +46,7 @@ def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
     body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
     key = form.idempotency_key
     task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
-    priority = backend.take_turn(caller, task_id, form.priority)
-    entry = backend.client.entry_of(card.name, {**body, "submitter": caller.name}, priority, task_id)
-    backend.client.send(entry)
+    entry = backend.hand_in(caller, card.name, body, form.priority, task_id)
     if key is not None:
         require_same(backend, entry, key)
     audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)

@@ -86,8 +86,7 @@ def retry(
     Example: memshare dead retry --all
     """
     with operating() as (backend, caller):
-        letters = _chosen(backend, caller, letter_id, reason, every=retry_all)
-        chosen = [one.id for one in letters if letter_id is not None or one.retriable]
+        chosen = _chosen(backend, caller, letter_id, reason, every=retry_all, retriable=True)
         retried = [one for one in chosen if dead_letters.retry(backend, caller, one).retried]
     print_json({"retried": retried}) if as_json else console.print(f"{len(retried)} back in the queue.")
 
@@ -105,11 +104,11 @@ def drop(
     Example: memshare dead drop --reason "rate limit"
     """
     with operating() as (backend, caller):
-        letters = _chosen(backend, caller, letter_id, reason, every=drop_all)
-        if letter_id is None and letters and not yes:
-            errors.print(f"{counted(len(letters), 'dead letter', 'dead letters')} would be dropped for good.")
+        chosen = _chosen(backend, caller, letter_id, reason, every=drop_all)
+        if letter_id is None and chosen and not yes:
+            errors.print(f"{counted(len(chosen), 'dead letter', 'dead letters')} would be dropped for good.")
             require_consent("Drop them?", yes=yes)
-        dropped = [dead_letters.drop(backend, caller, one.id).id for one in letters]
+        dropped = [dead_letters.drop(backend, caller, one).id for one in chosen]
     if as_json:
         print_json({"dropped": dropped})
     else:
@@ -117,17 +116,15 @@ def drop(
 
 
 def _chosen(
-    backend: Backend, caller: Caller, letter_id: str | None, reason: str | None, *, every: bool
-) -> list[DeadLetterReply]:
+    backend: Backend, caller: Caller, letter_id: str | None, reason: str | None, *, every: bool, retriable: bool = False
+) -> list[str]:
+    """The ids that are meant; `retriable`: of several only those that can be retried."""
     if (letter_id is None) != (every or reason is not None):
         raise BadInput("Give the id of a dead letter, or --all, or --reason.")
-    letters = _letters(backend, caller, reason)
-    if letter_id is None:
-        return letters
-    found = find_letter(backend.client, letter_id)
-    if not (one := [letter for letter in letters if letter.id == found]):
-        raise BadInput(f"No dead letter has the id {letter_id!r}. `memshare dead list` shows them.")
-    return one
+    if letter_id is not None:
+        with backend.reaching():
+            return [backend.client.dead_letters.get(find_letter(backend.client, letter_id)).entry.id]
+    return [one.id for one in _letters(backend, caller, reason) if one.retriable or not retriable]
 
 
 def _letters(backend: Backend, caller: Caller, reason: str | None) -> list[DeadLetterReply]:
