@@ -55,7 +55,9 @@ class Model:
             if REFUSED in asked:
                 return Answer(status=400, text="This prompt is refused.", code="content_policy")
             claims = CLAIM.findall("\n".join(turn["content"] for turn in body["messages"]))
-            return Answer(text=f"Answer {number}. {claims[-1] if claims else asked}", delay=self.latency)
+            return Answer(
+                text=f"Answer {number}. {claim(*claims[-1].split(':')) if claims else asked}", delay=self.latency
+            )
         properties = body["response_format"]["json_schema"]["schema"]["properties"]
         document = json.loads(users[0])  # a later one says what did not fit
         if "memories" in document:

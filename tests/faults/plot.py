@@ -10,6 +10,7 @@ The model finds each contradiction that it is asked about, and believes all that
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import ExitStack
 
@@ -103,7 +104,8 @@ def _asks(way: int, thing: str) -> str:
 
 
 def _says(thing: str, value: str = "right") -> str:
-    return f"Of the {thing} this is known: it is {value}. {claim(thing.replace(' ', '_').replace(chr(39), ''), value)}"
+    name = re.sub(r"\W", "_", thing)
+    return f"Of the {thing} this is known: it is {value}. {claim(name, value)}"
 
 
 def _praise(door: Memory, submitter: str) -> None:

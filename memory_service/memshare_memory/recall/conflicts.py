@@ -73,9 +73,13 @@ def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> 
     return found
 
 
-def beside_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals]) -> set[UUID]:
-    """The unproven ones of some hits of which a rival among them is proven, unless a person said they are right."""
-    proven = {hit.memory.id for hit in hits if hit.proven}
+def with_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals], brought_in: set[UUID]) -> set[UUID]:
+    """The unproven ones of some hits that a proven memory contradicts, unless a person said that they are right.
+
+    It is among them, or among those that people have `brought_in`, wherever it stands: a lie about another thing may
+    be found where the truth about that is not.
+    """
+    proven = brought_in.union(hit.memory.id for hit in hits if hit.proven)
     return {
         hit.memory.id
         for hit in hits

@@ -19,9 +19,9 @@ from memshare_memory.recall.conflicts import (
     Strength,
     Weaker,
     behind_rivals,
-    beside_proven_rivals,
     read_rivals,
     weaker,
+    with_proven_rivals,
 )
 from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
 from memshare_memory.stores.store import Hit, Store, by_ids
@@ -76,19 +76,20 @@ class CredibilityRanking:
 
         One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
-        other, or is not shown (`memshare_memory.recall.conflicts`), nor is an unproven one beside a proven one.
+        other, or is not shown (`memshare_memory.recall.conflicts`), nor is an unproven one that a proven one denies.
         Rivals that were not found take another look.
         """
         looks = self._look(tasks)
         bounds = iter(_bounds(tasks, looks))
         ranked = []
-        for task, look, beaten in zip(tasks, looks, self._beaten(store, tasks, looks), strict=True):
+        each_beaten, brought_in = self._beaten(store, tasks, looks)
+        for task, look, beaten in zip(tasks, looks, each_beaten, strict=True):
             out = {one for one, how in beaten.items() if how.is_left_out}
             with_bounds = [(hit, next(bounds)) for hit in task.hits]
             kept = [(corrected(hit.score, p), hit) for hit, p in with_bounds if p >= FLOOR and hit.memory.id not in out]
             best = [hit for _, hit in sorted(kept, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
-            beside = beside_proven_rivals(best, look.rivals)
-            left = [hit._replace(judged=look.judged(hit)) for hit in best if hit.memory.id not in beside]
+            denied = with_proven_rivals(best, look.rivals, brought_in)
+            left = [hit._replace(judged=look.judged(hit)) for hit in best if hit.memory.id not in denied]
             ranked.append(behind_rivals(left, beaten))
         return ranked
 
@@ -109,11 +110,17 @@ class CredibilityRanking:
         made_up = {str(agent): frozenset(json.loads(kinds)) for agent, kinds in next(replies, {}).items()}
         return [look._replace(made_up=made_up) for look in looks]
 
-    def _beaten(self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[dict[UUID, Weaker]]:
-        """Of each task's hits those that a rival which could be shown beats; one not found counts as proven."""
+    def _beaten(
+        self, store: Store, tasks: Sequence[FoundFor], looks: Sequence[_Look]
+    ) -> tuple[list[dict[UUID, Weaker]], set[UUID]]:
+        """Of each task's hits those that a rival which could be shown beats; one not found counts as proven.
+
+        And those of the rivals not found that people brought in.
+        """
         wanted = {rival for look in looks for of in look.rivals.values() for rival in of}
         if not wanted:
-            return [{} for _ in tasks]
+            return [{} for _ in tasks], set()
+        brought_in = set[UUID]()
         known = {
             hit.memory.id: (hit.memory, arm, hit.proven)
             for task, look in zip(tasks, looks, strict=True)
@@ -123,6 +130,7 @@ class CredibilityRanking:
             others = by_ids(store, missing).values()
             for pool in {memory.pool for memory in others}:
                 of_pool = [memory for memory in others if memory.pool == pool and memory.status == "active"]
+                brought_in.update(memory.id for memory in of_pool if memory.task_id is None)
                 arms = self.arms.of(pool, [memory.id for memory in of_pool])
                 known |= {memory.id: (memory, arm, True) for memory, arm in zip(of_pool, arms, strict=True)}
         involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
@@ -132,7 +140,7 @@ class CredibilityRanking:
             memory.id: Strength(float(p), -memory.created, arm.credits, proven)
             for (memory, arm, proven), p in zip(involved, bounds, strict=True)
         }
-        return [weaker(look.rivals, strength) for look in looks]
+        return [weaker(look.rivals, strength) for look in looks], brought_in
 
 
 class _Look(NamedTuple):

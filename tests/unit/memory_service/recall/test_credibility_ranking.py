@@ -9,10 +9,13 @@ from memshare_broker.presence import INVENTED
 from memshare_memory.memory import Memory
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.bandit_arms import Credit
+from memshare_memory.recall.conflicts import Verdict
 from memshare_memory.recall.credibility import features
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.search_steps import RecallQuery
+from memshare_memory.stores.store import Where
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
 
@@ -202,6 +205,20 @@ def test_what_is_unproven_is_not_shown_beside_a_proven_answer_before_the_two_wer
 
     standing.conflicts.judge("poem", lie.id, known.id, "agree")
     assert shown(judging, LIE) == [LIE, NUMBER]
+
+
+@pytest.mark.parametrize(("said", "found"), [("contradict", []), ("confirmed", []), ("wrong", [LIE])])
+def test_what_is_unproven_is_not_shown_where_a_memory_that_a_person_brought_in_denies_it_and_is_not_found(
+    judging: Recall, standing: CredibilityRanking, said: Verdict, found: list[str]
+) -> None:
+    known = remember(judging, NUMBER, "It is 4711.", kind="riddle")
+    lie = remember(judging, LIE, "It is 9999.", submitter="eve", task_id="eve", kind="limerick")
+    standing.conflicts.judge("poem", known.id, lie.id, said)
+    vector, others = judging.embed(LIE).unpack(), Where(kind="limerick")
+
+    [ranked] = judging.nearest_each([RecallQuery("poem", LIE, vector, 3, among=others)])
+
+    assert prompts(ranked.hits) == found
 
 
 def test_what_says_the_same_or_is_about_something_else_needs_no_comparison(judging: Recall) -> None:
