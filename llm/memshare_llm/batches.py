@@ -16,11 +16,13 @@ import redis
 from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
 
 MOST = 10  # messages in one call, where nothing else is said
 HOLD = "batch "  # begins what holds back a message that waits for others
 KEPT_SECONDS = 3_600  # longer than a message takes to come back
+GATHER = Script(Path(__file__).with_name("gather.lua"), keep=KEPT_SECONDS)
 LOOK_AGAIN = 2.0  # seconds
 DAY = 86_400  # seconds
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
@@ -72,7 +74,6 @@ class Batches(Generic[T, R]):
         self._client = client
         self._ledger = ledger
         self._wait = wait
-        self._gather: Any = client.register_script(Path(__file__).with_name("gather.lua").read_text("utf-8"))
 
     def said(self, journey: str) -> R | None:
         """The reply that another message's call gave for this journey."""
@@ -115,7 +116,7 @@ class Batches(Generic[T, R]):
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
-        key, member, own = self._waiting_key(task), task.model_dump_json(), self._message(task.journey)
+        member, own = task.model_dump_json(), self._message(task.journey)
         state, hold = str(self._client.get(self._state_key(task.journey)) or ""), f"{HOLD}{task.journey}"
         if state == _ALONE:
             self.leave(task)
@@ -128,9 +129,19 @@ class Batches(Generic[T, R]):
                 raise being_asked
             # The worker that asked was killed: what has waited long enough waits for the others of its batch alone.
             first = min(now, max(float(at or now), now + GATHER_AGAIN - self._wait))
-        keep, most, begins = KEPT_SECONDS, self.together(), self._state_key("")
-        step = [member, state, first, now, self._wait, most, begins, f"{_ASKING}{own} ", keep]
-        found: list[str] = self._gather(keys=[key], args=step)
+        most = self.together()
+        found: list[str] = GATHER(
+            self._client,
+            waiting=self._waiting_key(task),
+            member=member,
+            seen=state,
+            first=first,
+            now=now,
+            wait=self._wait,
+            most=most,
+            states=self._state_key(""),
+            asking=f"{_ASKING}{own} ",
+        )
         if not found:
             raise being_asked
         if len(found) == 1:

@@ -5,7 +5,10 @@ A name that ends in a colon is a prefix: the name of a queue, a journey or a hol
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from memshare_broker.observe.metrics import DEAD_REASONS, METRICS
+from memshare_broker.scripts import Script
 
 MESSAGES = "memshare:messages"
 """Hash: id of an open message → its `Entry`, so that it can be sent again."""
@@ -58,6 +61,11 @@ UNACKED_INDEX = "unacked_index"
 TABLE: dict[str, str] = {name.lower(): key for name, key in dict(globals()).items() if name.isupper()}
 TABLE |= {"dead_reasons": DEAD_REASONS, "metrics": METRICS}
 """Keys for the scripts: every key above, by its name in small letters."""
+
+
+def ledger_script(name: str, *before: str) -> Script:
+    """A script of the ledger. Some texts of its replies are packed (`packed_json`)."""
+    return Script(*(Path(__file__).with_name("lua") / f"{one}.lua" for one in (name, *before)), raw=True, key=TABLE)
 
 
 def open_key(queue: str) -> str:

@@ -20,12 +20,21 @@ from pydantic import JsonValue
 
 from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing, Parked
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
-from memshare_broker.delivery.keys import DONE, FAILED, INCARNATIONS, MESSAGES, QUEUES, journey_key, open_key
-from memshare_broker.delivery.scripts import Argument, Name, run_script
+from memshare_broker.delivery.keys import (
+    DONE,
+    FAILED,
+    INCARNATIONS,
+    MESSAGES,
+    QUEUES,
+    journey_key,
+    ledger_script,
+    open_key,
+)
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
+from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Record
 
 
@@ -56,6 +65,12 @@ CancelOutcome = Literal["cancelled", "running", "ended"]
 """State of a message whose journey was to end: cancelled, running at this moment, or ended before."""
 
 
+OPEN, SEND, BEGIN, COMMIT, CANCEL, PARK, FAIL, BURY, REVIVE = (
+    ledger_script(name, "common")
+    for name in ("open", "send", "begin", "commit", "cancel", "park", "fail", "bury", "revive")
+)
+
+
 class Failures(NamedTuple):
     """The tries of a message that have failed, seconds since the first one, and the tries that were paid for."""
 
@@ -81,9 +96,11 @@ class Ledger:
         Raises `QueueFull` when its queue has `limit` open messages; 0 is no limit.
         """
         text = entry.model_dump_json()
-        shown = pack(text) if entry.begins else ""
+        shown, owner = pack(text) if entry.begins else "", entry.owner
         place, message = (push.place, push.text) if push else ("", "")
-        reply = self._run("open", entry, text, shown, limit, "1" if keep else "", entry.owner, place, message)
+        reply = self._run(
+            OPEN, entry, entry=text, shown=shown, limit=limit, is_kept=keep, owner=owner, list=place, message=message
+        )
         if reply[0] == b"full":
             raise QueueFull(entry.queue, limit, length=int(reply[1]), pace=int(reply[2]))
         return bool(reply[0] == b"opened")
@@ -96,7 +113,7 @@ class Ledger:
             for part in (entry.id, entry.queue, entry.stage, entry.journey, entry.model_dump_json(), place, text)
         ]
         if parts:
-            self._run("send", messages[0].entry, *parts)
+            self._run(SEND, messages[0].entry, messages=parts)
 
     def begin(self, entry: Entry, incarnation: str) -> tuple[int, Record | None]:
         """Renew a message that a worker of this incarnation starts on, or adopt one that another client published.
@@ -105,11 +122,13 @@ class Ledger:
         what it did, when it has ended already; or -1 and None when it is a dead letter. Raises `IdTaken` where its id
         is that of another task.
         """
-        owner = entry.owner
-        starts, *done = self._run("begin", entry, incarnation, "1" if entry.begins else "", "", owner)
-        if starts == -2:
+        text, shown = "", "1" if entry.begins else ""
+        while True:
+            starts, *done = self._run(BEGIN, entry, incarnation=incarnation, shown=shown, entry=text, owner=entry.owner)
+            if starts != -2:
+                break
             text = entry.model_dump_json()
-            starts, *done = self._run("begin", entry, incarnation, pack(text) if entry.begins else "", text, owner)
+            shown = pack(text) if entry.begins else ""
         if starts == -3:
             raise IdTaken(entry.id)
         return int(starts), join(*done) if done else None
@@ -137,11 +156,19 @@ class Ledger:
             for one in following
             for part in (one.entry.id, one.entry.queue, one.entry.model_dump_json(), one.place, one.text)
         ]
-        told: Sequence[Argument] = result or ("", "", 0)
         lasting, apart = split(record, details)
-        halves = _packed(lasting), _packed(apart) if apart else "", self._keep_details
-        counts = flat(counted)
-        first, *done = self._run("commit", entry, tag, *halves, _json(facts), *told, len(following), *sent, *counts)
+        first, *done = self._run(
+            COMMIT,
+            entry,
+            tag=tag,
+            record=_packed(lasting),
+            details=_packed(apart) if apart else "",
+            keep_details=self._keep_details,
+            facts=_json(facts),
+            told=result or (),
+            following=sent,
+            counted=flat(counted),
+        )
         return Committed(True, record) if first else Committed(False, join(*done))
 
     def cancel(
@@ -152,12 +179,17 @@ class Ledger:
         One that runs at this moment is "running": it goes on, and nothing follows it; any other is told by `result`.
         `in_hand` is a message that a worker has taken and does not run, whether the ledger knows it or not.
         """
-        shown = pack(entry.model_dump_json()) if entry.begins else ""
-        facts = _json({"outcome": "cancelled"} if entry.decides else None)
-        ended = count("memshare_tasks_total", stage=entry.stage, outcome="cancelled")
-        noted, hand = pack(why.model_dump_json()), "1" if in_hand else ""
-        told: Sequence[Argument] = result or ("", "", 0)
-        reply = self._run("cancel", entry, noted, shown, entry.owner, facts, hand, *told, *flat([ended]))
+        reply = self._run(
+            CANCEL,
+            entry,
+            why=pack(why.model_dump_json()),
+            shown=pack(entry.model_dump_json()) if entry.begins else "",
+            owner=entry.owner,
+            facts=_json({"outcome": "cancelled"} if entry.decides else None),
+            in_hand=in_hand,
+            told=result or (),
+            counted=flat([count("memshare_tasks_total", stage=entry.stage, outcome="cancelled")]),
+        )
         return cast(CancelOutcome, reply.decode())
 
     def open_of(self, ids: Sequence[str]) -> list[Entry]:
@@ -171,7 +203,7 @@ class Ledger:
         One that `ages` is one of the oldest open messages all the same: something is wrong with it.
         """
         why = Parked(id=entry.id, queue=entry.queue, until=0, why=str(reason), hold=reason.hold)
-        self._run("park", entry, reason.wait, why.model_dump_json(), reason.hold, "1" if ages else "")
+        self._run(PARK, entry, seconds=reason.wait, why=why.model_dump_json(), hold=reason.hold, ages=ages)
 
     def is_in_hand(self, message_id: str) -> bool:
         """True if a worker that is there, or was a moment ago, works on a message."""
@@ -179,7 +211,8 @@ class Ledger:
 
     def fail(self, entry: Entry, reason: Reason) -> Failures:
         """Note that a try has failed, but do not count it in an outage; returns what has failed so far."""
-        tries, seconds, paid = self._run("fail", entry, reason, int(reason not in OUTAGES), int(reason in PAID))
+        counts, is_paid = reason not in OUTAGES, reason in PAID
+        tries, seconds, paid = self._run(FAIL, entry, reason=reason, counts=counts, is_paid=is_paid)
         return Failures(int(tries), float(seconds), int(paid))
 
     def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:
@@ -191,14 +224,17 @@ class Ledger:
         died = count("memshare_dead_letters_total", reason=reason)
         facts = _json({"error": error} if error is not None and entry.decides else None)
         noted = pack(json.dumps(without_vectors(json.loads(letter)), ensure_ascii=False))
-        buried = self._run("bury", entry, letter, noted, reason, facts, entry.owner, *flat([ended, died]))
+        counts = flat([ended, died])
+        buried = self._run(
+            BURY, entry, letter=letter, shown=noted, reason=reason, facts=facts, owner=entry.owner, counted=counts
+        )
         if buried == -1:
             raise IdTaken(entry.id)
         return bool(buried)
 
     def revive(self, entry: Entry) -> bool:
         """Make a dead letter an open message again; False when it is none."""
-        return bool(self._run("revive", entry, entry.model_dump_json()))
+        return bool(self._run(REVIVE, entry, entry=entry.model_dump_json()))
 
     def journey(self, journey: str) -> dict[str, Any]:
         """The records of a submission, by stage; empty for an unknown id."""
@@ -233,8 +269,9 @@ class Ledger:
         queues = sorted(map(str, self._client.smembers(QUEUES)))
         return {queue: self._client.zcard(open_key(queue)) for queue in queues}
 
-    def _run(self, name: Name, entry: Entry, *more: Argument) -> Any:
-        return run_script(self._client, name, entry.id, entry.queue, entry.stage, entry.journey, self.keep, *more)
+    def _run(self, script: Script, of: Entry, **more: Any) -> Any:
+        about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "keep": self.keep}
+        return script(self._client, **about, **more)
 
 
 def _packed(record: Record | None) -> bytes:

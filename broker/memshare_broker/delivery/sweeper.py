@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 import redis
@@ -16,6 +15,7 @@ from pydantic import ValidationError
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
+from memshare_broker import leases
 from memshare_broker.app import lists_of
 from memshare_broker.connection import DOWN
 from memshare_broker.delivery.entry import Entry, Parked
@@ -29,13 +29,14 @@ from memshare_broker.delivery.keys import (
     SWEPT,
     UNACKED,
     WHY,
+    ledger_script,
     open_key,
 )
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.scripts import run_script
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import INTERVAL, LIFETIME, forget, present_and_vanished, shorten_presences
 
+RELEASE = ledger_script("release")
 LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
 
 
@@ -87,7 +88,7 @@ class ParkedMessages:
 
         One that is not published then is sent again by the sweeper.
         """
-        return [Entry.model_validate_json(text) for text in run_script(self._client, "release", most)]
+        return [Entry.model_validate_json(text) for text in RELEASE(self._client, most=most)]
 
 
 log = logging.getLogger(__name__)
@@ -107,19 +108,12 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     one has vanished, what is nowhere is lost at once. One process sweeps at a time. What waits in a queue or is held by
     a worker is renewed, so that a long queue is read through once a lease and not at every sweep.
     """
-    lock = client.lock(SWEEPING, timeout=LOCK_SECONDS, blocking=False)
-    if not lock.acquire():
-        return []
     sent: list[str] = []
     try:
-        sent.extend(_sweep(app, client, lease, lock))
-        lock.release()
+        with leases.lease(client, SWEEPING, LOCK_SECONDS) as lock:
+            sent.extend(_sweep(app, client, lease, lock) if lock else ())
     except LockNotOwnedError:
         log.warning("A sweep took longer than %d s for one step; another process may have taken over.", LOCK_SECONDS)
-    except BaseException:
-        with suppress(redis.RedisError):  # then it runs out; the fault itself is what is to be told
-            lock.release()
-        raise
     return sent
 
 

@@ -35,8 +35,8 @@ from redis.exceptions import ResponseError
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.incoming import DUE, EXPIRES
+from memshare_broker.delivery.keys import ledger_script
 from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED
-from memshare_broker.delivery.scripts import run_script
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import WORKER_INCARNATION
@@ -55,6 +55,8 @@ from memshare_broker.wire.forms import one_line
 
 log = logging.getLogger(__name__)
 
+TAKE = ledger_script("take")
+
 
 class QoS(kombu_redis.QoS):
     """Notes what is taken for kombu and for the ledger in one step; a commit acknowledges by itself."""
@@ -70,7 +72,7 @@ class QoS(kombu_redis.QoS):
         channel: Any = self.channel  # the stubs know of no clients
         self._to_give_back[delivery_tag] = held  # unless Redis says that it is noted: it may not hear of it, or refuse
         with channel.conn_or_acquire() as client:
-            run_script(client, "take", delivery_tag, time.time(), held, message_id, WORKER_INCARNATION)
+            TAKE(client, tag=delivery_tag, at=time.time(), held=held, id=message_id, incarnation=WORKER_INCARNATION)
         del self._to_give_back[delivery_tag]
         virtual.QoS.append(self, message, delivery_tag)
 

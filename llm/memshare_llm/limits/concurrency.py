@@ -12,13 +12,14 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from uuid import uuid4
 
 import redis
 from redis.exceptions import RedisError
 
 from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
+from memshare_broker.scripts import Script
 from memshare_broker.settings import SERVER_WAIT
 from memshare_broker.time_limit import INTERRUPTED
 from memshare_broker.wire.messages import Usage
@@ -27,6 +28,7 @@ from memshare_llm.providers.endpoint import is_private
 from memshare_llm.structured import fits
 
 log = logging.getLogger(__name__)
+
 
 Lane = Literal["answers", "grades", "labels", "comparisons", "concepts"]
 LAST = 2
@@ -42,6 +44,9 @@ AGAIN = 300.0  # seconds until it lets one call try
 GRACE = 30.0  # seconds after its time limit at which a call is given up that nobody ended
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
 _SEPARATOR = "\x1f"
+
+ENTER_SERVER = Script(Path(__file__).with_name("enter.lua"), counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN)
+LEAVE_SERVER = Script(Path(__file__).with_name("leave.lua"), most=MISFITS, again=AGAIN)
 
 Outcome = Literal["fit", "misfit", "slow", "refused", "other"]
 
@@ -68,15 +73,22 @@ class ServerLimit:
         self._client = client
         self._keys = [state, f"{state}:calls", f"{state}:waiting", MISFITS_KEY]
         self._lasts = timeout + GRACE
-        here = Path(__file__)
-        self._enter: Any = client.register_script(here.with_name("enter.lua").read_text("utf-8"))
-        self._leave: Any = client.register_script(here.with_name("leave.lua").read_text("utf-8"))
 
     def enter(self, call_id: str, kind: str) -> Permit | None:
         """Begin a call; None where it has to wait. Raises `NotYet` where the breaker is open."""
         key = _SEPARATOR.join((self.model, self.lane, kind))
-        more = [RANKS[self.lane], key, call_id, self._lasts, COUNTS_FOR, MISFITS, AGAIN]
-        granted, *told = self._enter(keys=self._keys, args=more)
+        state, calls, waiting, fitted = self._keys
+        granted, *told = ENTER_SERVER(
+            self._client,
+            state=state,
+            calls=calls,
+            waiting=waiting,
+            fitted=fitted,
+            rank=RANKS[self.lane],
+            kind=key,
+            id=call_id,
+            seconds=self._lasts,
+        )
         if granted == -1:
             raise NotYet(
                 f"The last {MISFITS} replies of {self.model} were of no use for {self.lane} ({kind!r}), so it is not "
@@ -103,9 +115,20 @@ class ServerLimit:
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
         """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
-        calls = [RANKS[self.lane], permit.kind, permit.id, outcome, permit.calls, permit.joined, pace, MISFITS, AGAIN]
-        state, known, _, fitted = self._keys
-        self._leave(keys=[state, known, fitted], args=calls)
+        state, calls, _, fitted = self._keys
+        LEAVE_SERVER(
+            self._client,
+            state=state,
+            calls=calls,
+            fitted=fitted,
+            rank=RANKS[self.lane],
+            kind=permit.kind,
+            id=permit.id,
+            outcome=outcome,
+            before=permit.calls,
+            joined=permit.joined,
+            pace=pace,
+        )
 
 
 STATE = "memshare:server:"

@@ -1,12 +1,11 @@
 -- Lets a call to a model's server begin, or says that it has to wait.
--- KEYS: state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
--- ARGV: the caller's rank (0 answers, 1 grades, 2 all else), the kind of call, its id, seconds it may take, seconds for
--- which a waiting caller counts, misfits in a row that open the breaker, seconds until it lets one call try.
+-- keys: state, calls, waiting, fitted
+-- arguments: rank: number, kind, id, seconds: number
+-- The state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
+-- Ranks are 0 for answers, 1 for grades, 2 for all else. A call may take `seconds`, and a waiting caller counts for
+-- `counts_for`; `most` misfits in a row open the breaker, which lets one call try `again` seconds later.
 -- Returns 1, how many calls there are now, 1 where it begins only as it was held back for long, else 0, and how many
 -- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try.
-local state, calls, waiting, fitted = unpack(KEYS)
-local rank, kind, id = tonumber(ARGV[1]), ARGV[2], ARGV[3]
-local seconds, counts_for, most, again = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
 local FIRST, FEW, QUIET, OVERDUE = 5, 4, 4, 600
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6

@@ -1,12 +1,9 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
--- KEYS: state of the server; its calls; what fitted, by kind.
--- ARGV: the caller's rank, the kind of call, its id; 'fit', 'misfit', 'slow', 'refused' or 'other'; how many calls there
--- were when it began; how many had begun beside others by then; the seconds that it took for a unit of work, 0 where
--- that is not known; misfits in a row that open the breaker; seconds until that lets one call try.
-local state, calls, fitted = unpack(KEYS)
-local rank, kind, id, outcome = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local before, joined, pace = tonumber(ARGV[5]), ARGV[6], tonumber(ARGV[7])
-local most, again = tonumber(ARGV[8]), tonumber(ARGV[9])
+-- keys: state, calls, fitted
+-- arguments: rank, kind, id, outcome, before: number, joined, pace: number
+-- `outcome` is 'fit', 'misfit', 'slow', 'refused' or 'other'; `before` how many calls there were when it began,
+-- `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that
+-- is not known.
 local DAY, MOST, SETTLES, SHARE, STEP = 86400, 512, 10, 0.2, 0.25
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6

@@ -16,13 +16,14 @@ from redis.exceptions import RedisError
 
 from memshare_broker.observe.metrics import METRICS, Sample, count, observe
 from memshare_broker.runtime.worker import before_the_end
+from memshare_broker.scripts import Script
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Usage
 
 log = logging.getLogger(__name__)
 
-SCRIPT = Path(__file__).with_name("add_usage.lua")
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
+ADD_USAGE = Script(Path(__file__).with_name("add_usage.lua"), keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
 Amount = tuple[str, str, float]  # key, field, and how much is added
@@ -35,7 +36,7 @@ class UsageWriter:
     """
 
     def __init__(self, client: redis.Redis) -> None:
-        self._script = client.register_script(SCRIPT.read_text("utf-8"))
+        self._client = client
         self._writer = f"memshare:usage:writer:{uuid4().hex}"
         self._number = 0
         self._waiting: deque[Sequence[Amount]] = deque()
@@ -62,7 +63,7 @@ class UsageWriter:
                 if not self._batch:
                     self._number += 1
                     self._batch = _summed([self._waiting.popleft() for _ in range(len(self._waiting))])
-                self._script(keys=[self._writer, METRICS], args=[self._number, KEEP, *self._batch])
+                ADD_USAGE(self._client, last_batch=self._writer, batch=self._number, amounts=self._batch)
                 self._batch = []
 
     def _write_batch(self) -> None:

@@ -1,18 +1,18 @@
 -- Note the scores of seeds, and keep the mean of their pool. Noting the same twice is noting it once.
 -- Returns 0, and notes nothing, where the seeds of the pool are not known yet and `is_all` does not say that these are.
-local scores, sums, means = KEYS[1], KEYS[2], KEYS[3]
-local pool, is_all = ARGV[1], ARGV[2]
--- Then pairs of a memory and its score, which is empty for one that is no seed any more.
+-- keys: scores
+-- arguments: pool, is_all: flag, seeds: list
+-- `seeds` has a memory and its score, in turn; the score is empty for one that is no seed any more.
 
-if is_all == '1' then
+if is_all then
   redis.call('DEL', scores)
   redis.call('HDEL', sums, pool)
 elseif redis.call('EXISTS', scores) == 0 then
   return 0
 end
 local sum = tonumber(redis.call('HGET', sums, pool) or '0')
-for place = 3, #ARGV, 2 do
-  local memory, score = ARGV[place], ARGV[place + 1]
+for place = 1, #seeds, 2 do
+  local memory, score = seeds[place], seeds[place + 1]
   sum = sum - tonumber(redis.call('HGET', scores, memory) or '0')
   if score == '' then
     redis.call('HDEL', scores, memory)

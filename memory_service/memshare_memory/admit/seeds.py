@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 
 import redis
 
+from memshare_broker.scripts import Script
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store, Where, every
 
 MEANS = "memshare:seeds"  # hash: pool → mean score of its seeds
 _SUMS = "memshare:seeds:sums"  # hash: pool → sum of their scores
+NOTE_SEEDS = Script(Path(__file__).with_name("note_seeds.lua"), sums=_SUMS, means=MEANS)
 _AT_ONCE = 1_000  # Redis serves nobody else while a script runs
 
 
@@ -42,18 +43,12 @@ def note_seeds(client: redis.Redis, store: Store, there: Iterable[Memory], gone:
 
 def _note(client: redis.Redis, pool: str, scores: dict[str, str], *, is_all: bool) -> bool:
     pairs = list(scores.items())
-    script = client.register_script(_script())
     for start in range(0, len(pairs) or 1, _AT_ONCE):
         words = [word for pair in pairs[start : start + _AT_ONCE] for word in pair]
-        keys = [f"memshare:seeds:scores:{pool}", _SUMS, MEANS]
-        if not script(keys=keys, args=[pool, int(is_all and start == 0), *words]):
+        begins, key = is_all and start == 0, f"memshare:seeds:scores:{pool}"
+        if not NOTE_SEEDS(client, scores=key, pool=pool, is_all=begins, seeds=words):
             return False
     return True
-
-
-@cache
-def _script() -> str:
-    return Path(__file__).with_name("note_seeds.lua").read_text()
 
 
 def seeds_mean(client: redis.Redis, pool: str) -> float | None:

@@ -17,10 +17,13 @@ from pathlib import Path
 from uuid import uuid4
 
 import redis
+from redis.exceptions import LockNotOwnedError
 
 from memshare_broker.connection import address
 from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.leases import lease
 from memshare_broker.presence import WORKER_INCARNATION, present_and_vanished
+from memshare_broker.scripts import Script
 from memshare_broker.settings import Settings
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
@@ -39,18 +42,24 @@ PATIENCE = 1  # seconds that a writer waits for the gate with its thread, which 
 COME_BACK = 25  # seconds after which it should try again
 POLL, LOCK_POLL = 0.02, 0.005
 
-_GATE_SCRIPTS = Path(__file__).with_name("write_gate_scripts")
+ENTER_GATE = Script(
+    Path(__file__).with_name("enter_gate.lua"),
+    closed=CLOSED,
+    writers=WRITERS,
+    encoder=ENCODER,
+    longest_write=LONGEST_WRITE,
+)
+LEAVE_GATE = Script(Path(__file__).with_name("leave_gate.lua"), writers=WRITERS)
 
 
 class WriteGate:
-    """A lock across all processes of one Redis: writers share it, a migration holds it alone."""
+    """A lock across all processes of one Redis: writers share it, a migration holds it alone.
+
+    Who migrates has a lease. Writers do not: they are counted, and let into a pool of their own, in one round trip.
+    """
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._enter, self._leave, self._writers, self._keep_closed, self._open = (
-            client.register_script((_GATE_SCRIPTS / f"{name}.lua").read_text())
-            for name in ("enter", "leave", "count_writers", "keep_closed", "open")
-        )
 
     @contextmanager
     def writing(self, alone_in: str | None = None) -> Iterator[str | None]:
@@ -60,30 +69,28 @@ class WriteGate:
         Raises `TryAgain` where the gate is closed for more than a moment, where the pool is busy for longer than a
         killed writer can hold it, and, at the end, where the block took so long that another one was let in.
         """
-        lock = [] if alone_in is None else [lock_key(alone_in)]
+        lock = "" if alone_in is None else lock_key(alone_in)
         token = f"{WORKER_INCARNATION}:{uuid4().hex}"
         encoder = self._wait_to_enter(token, lock, alone_in)
         try:
             yield encoder
         except BaseException:
-            self._leave(keys=[WRITERS, *lock], args=[token])
+            LEAVE_GATE(self._client, lock=lock, token=token)
             raise
-        if not self._leave(keys=[WRITERS, *lock], args=[token]):
+        if not LEAVE_GATE(self._client, lock=lock, token=token):
             raise TryAgain(f"Writing to the pool {alone_in!r} took longer than {LOCK_SECONDS} s, and others wrote.")
 
-    def _wait_to_enter(self, token: str, lock: list[str], alone_in: str | None) -> str | None:
+    def _wait_to_enter(self, token: str, lock: str, alone_in: str | None) -> str | None:
         began, look = time.monotonic(), LOOK_AFTER
         while True:
-            state, *encoder = self._enter(
-                keys=[CLOSED, WRITERS, ENCODER, *lock], args=[token, LONGEST_WRITE, LOCK_SECONDS]
-            )
+            state, *encoder = ENTER_GATE(self._client, lock=lock, token=token, lock_seconds=LOCK_SECONDS)
             waited = time.monotonic() - began
             if state == "entered":
                 return str(encoder[0]) if encoder and encoder[0] is not None else None
             if state == "closed" and waited > PATIENCE:
                 raise TryAgain("The pool is being moved to another encoder. Try again in a moment.", wait=COME_BACK)
             if lock and state == "busy" and waited > look:
-                self._free_from_killed(lock[0])
+                self._free_from_killed(lock)
                 look = waited + LOOK_EVERY
             if waited > LOCK_SECONDS:
                 raise TryAgain(f"Pool {alone_in!r} was busy for {LOCK_SECONDS} s.")
@@ -93,7 +100,7 @@ class WriteGate:
         """Let the next one into a pool whose writer was a worker that has vanished."""
         token = str(self._client.get(lock))
         if token.partition(":")[0] in present_and_vanished(self._client)[1]:
-            self._leave(keys=[WRITERS, lock], args=[token])
+            LEAVE_GATE(self._client, lock=lock, token=token)
 
     @contextmanager
     def closed(self) -> Iterator[Callable[[], None]]:
@@ -102,21 +109,26 @@ class WriteGate:
         It gets a sign of life to call now and then, and right before what it closed the gate for; that raises
         `TryAgain` when the block was away for so long that others write again.
         """
-        token = uuid4().hex
-        if not self._client.set(CLOSED, token, nx=True, ex=LONGEST_CLOSURE):
-            raise TryAgain("Another process is moving the pool right now. Wait until it is done.")
+        with lease(self._client, CLOSED, LONGEST_CLOSURE) as lock:
+            if lock is None:
+                raise TryAgain("Another process is moving the pool right now. Wait until it is done.")
 
-        def alive() -> None:
-            if not self._keep_closed(keys=[CLOSED], args=[token, LONGEST_CLOSURE]):
-                raise TryAgain("This process was stopped for so long that the pool is written again. Run it again.")
+            def alive() -> None:
+                try:
+                    lock.reacquire()
+                except LockNotOwnedError as error:
+                    words = "This process was stopped for so long that the pool is written again. Run it again."
+                    raise TryAgain(words) from error
 
-        try:
-            while self._writers(keys=[WRITERS]):
+            while self._count_writers():
                 alive()
                 time.sleep(POLL)
             yield alive
-        finally:
-            self._open(keys=[CLOSED], args=[token])
+
+    def _count_writers(self) -> int:
+        """Number of writers now; a killed one is not counted for longer than a write may take."""
+        seconds, microseconds = self._client.time()
+        return int(self._client.zcount(WRITERS, seconds + microseconds / 1e6, "+inf"))
 
 
 def lock_key(pool: str) -> str:
@@ -128,9 +140,8 @@ log = logging.getLogger(__name__)
 
 OWNER = "memshare:pool:owner"
 EXPIRY = 30  # seconds since its last sign of life; one that was killed keeps other pools out for no longer
+CLAIM_POOL = Script(Path(__file__).with_name("claim.lua"), owner=OWNER)
 RENEW_EVERY = 5  # seconds
-
-_SCRIPTS = Path(__file__).with_name("owner_scripts")
 
 
 class PoolOwner(Message):
@@ -146,6 +157,7 @@ class PoolOwner(Message):
 class Claim:
     """The pool of this process, claimed for its Redis until it is released; a thread of its own renews the claim.
 
+    Unlike a lease it passes to the same pool at once, says whose it is, and comes back in a Redis that lost its data.
     `lost_to` names another pool that took over while this process was away for longer than a claim lasts.
     """
 
@@ -154,14 +166,13 @@ class Claim:
         self.lost_to: PoolOwner | None = None
         self._record = owner.model_dump_json()
         self._client = client
-        self._renew, self._release = (_script(client, name) for name in ("renew", "release"))
         self._released = threading.Event()
         self._thread = steady_thread("pool-owner", self.renew, self._released, every=RENEW_EVERY, delay=RENEW_EVERY)
 
     def renew(self) -> bool:
         """Give a sign of life; returns whether this process still owns the pool of its Redis."""
-        found = self._renew(keys=[OWNER], args=[self._record, EXPIRY])
-        other = PoolOwner.model_validate_json(found) if found else None
+        found = CLAIM_POOL(self._client, record=self._record, in_place_of="", seconds=EXPIRY)
+        other = PoolOwner.model_validate_json(found[0]) if found else None
         if other and other != self.lost_to:
             log.error("%s Stop one of the two.", _refusal(self.owner, other))
         self.lost_to = other
@@ -172,7 +183,7 @@ class Claim:
         self._released.set()
         self._thread.join()
         try:
-            self._release(keys=[OWNER], args=[self._record])
+            CLAIM_POOL(self._client, record=self._record, in_place_of="", seconds=0)
         except redis.RedisError as error:
             log.warning("The claim on the pool ends in %d s, Redis does not do its part: %s", EXPIRY, error)
 
@@ -188,7 +199,7 @@ def claim(client: redis.Redis, settings: Settings) -> Claim | None:
     mine = PoolOwner(
         host=socket.gethostname(), folder=str(settings.data), pool=identity, pid=os.getpid(), claim=uuid4().hex
     )
-    refused = _script(client, "claim")(keys=[OWNER], args=[mine.model_dump_json(), identity, EXPIRY])
+    refused = CLAIM_POOL(client, record=mine.model_dump_json(), in_place_of=identity, seconds=EXPIRY)
     if refused:
         other, seconds = PoolOwner.model_validate_json(refused[0]), refused[1]
         raise BadInput(
@@ -205,7 +216,3 @@ def _refusal(mine: PoolOwner, other: PoolOwner, redis_address: str = "this Redis
         f"One Redis is for one embedded pool: {redis_address} belongs to the pool in {other.folder!r} on {other.host!r}"
         f" (process {other.pid}), and not to the one in {mine.folder!r} on {mine.host!r}."
     )
-
-
-def _script(client: redis.Redis, name: str) -> redis.commands.core.Script:
-    return client.register_script((_SCRIPTS / f"{name}.lua").read_text())

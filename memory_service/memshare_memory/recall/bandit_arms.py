@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -11,6 +11,7 @@ from uuid import UUID
 import numpy as np
 import redis
 
+from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.recall.credibility import Arm, Array, D
 from memshare_memory.recall.retriever import waiting_key
@@ -22,13 +23,18 @@ _KIND = "kind "
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
 
+HERE = Path(__file__)
+KEEP_FAIR = HERE.with_name("keep_fair.lua")
+"""The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
+CREDIT = Script(HERE.with_name("credit.lua"), KEEP_FAIR, index=INDEX)
+TAKE_BACK_CREDIT = Script(HERE.with_name("take_back_credit.lua"))
+
 
 class GivenCredit:
     """For every pool and submitter a hash: memory → the sums that their tasks added to its arm."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._take_back = client.register_script(Path(__file__).with_name("take_back_credit.lua").read_text())
 
     def of(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
         """The memories among these that were credited, with the sums of each submitter."""
@@ -69,10 +75,11 @@ class GivenCredit:
         for pool in self._pools(submitter):
             key = given_key(pool, submitter)
             self._client.delete(last_words_key(pool, submitter))
-            keys = [arms_key(pool), key, usual_key(pool)]
+            arms, usual = arms_key(pool), usual_key(pool)
             fields = [str(field) for field in self._client.hkeys(key)]
             for start in range(0, len(fields), _AT_ONCE):
-                taken += int(self._take_back(keys=keys, args=fields[start : start + _AT_ONCE]))
+                some = fields[start : start + _AT_ONCE]
+                taken += int(TAKE_BACK_CREDIT(self._client, arms=arms, given=key, usual=usual, fields=some))
             if not self._client.exists(key):
                 self._client.srem(INDEX, member_of(pool, submitter))
         return taken
@@ -163,7 +170,6 @@ class Arms:
         """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
         self._client = client
         self._keep = int(keep_days * 86_400)
-        self._credit = client.register_script(_credit_script())
         self._given = GivenCredit(client)
 
     def add(
@@ -186,24 +192,27 @@ class Arms:
         """
         if not earned and graded is None and not evidence:
             return WaitingEvidence()
-        words: list[str] = []
+        sums_of: list[str] = []
         for one in earned:
             sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
-            words += [str(one.memory), *(repr(float(number)) for number in sums)]
-        keys = [
-            arms_key(pool),
-            f"memshare:credited:{pool}:{task_id}",
-            given_key(pool, submitter),
-            INDEX,
-            usual_key(pool),
-            waiting_key(pool, encoder),
-            last_words_key(pool, submitter),
-        ]
-        kind, score = ((graded.kind or ""), repr(graded.score)) if graded else ("", "")
-        said = [part for one in evidence for part in (one.key, one.model_dump_json())]
-        width, member = 1 + len(_UPPER[0]) + D, member_of(pool, submitter)
-        fixed = (self._keep, width, member, kind, score, int(replaces), len(evidence))
-        return WaitingEvidence(*self._credit(keys=keys, args=[*fixed, *said, *words]))
+            sums_of += [str(one.memory), " ".join(repr(float(number)) for number in sums)]
+        counts = CREDIT(
+            self._client,
+            arms=arms_key(pool),
+            marker=f"memshare:credited:{pool}:{task_id}",
+            given=given_key(pool, submitter),
+            usual=usual_key(pool),
+            waiting=waiting_key(pool, encoder),
+            last_words=last_words_key(pool, submitter),
+            seconds=self._keep,
+            member=member_of(pool, submitter),
+            kind=(graded.kind or "") if graded else "",
+            score=graded.score if graded else "",
+            replaces=replaces,
+            credits=sums_of,
+            evidence=[part for one in evidence for part in (one.key, one.model_dump_json())],
+        )
+        return WaitingEvidence(*counts)
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""
@@ -224,16 +233,6 @@ class Arms:
         if names:
             self._client.hdel(arms_key(pool), *names)
             self._given.drop(pool, names)
-
-
-@cache
-def _credit_script() -> str:
-    return f"{keep_fair()}\n{Path(__file__).with_name('credit.lua').read_text('utf-8')}"
-
-
-def keep_fair() -> str:
-    """The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
-    return Path(__file__).with_name("keep_fair.lua").read_text("utf-8")
 
 
 def read_arms(texts: Iterable[str | None]) -> list[Arm]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import redis
 
+from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, Compared
 from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory, folded
 from memshare_memory.stores.store import Hit
+
+LINK_CONFLICT = Script(Path(__file__).with_name("link_conflict.lua"))
+DROP_CONFLICT = Script(Path(__file__).with_name("drop_conflict.lua"))
 
 TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
 CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing
@@ -156,8 +159,6 @@ class Conflicts:
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
-        self._link = client.register_script(_script("link_conflict"))
-        self._drop = client.register_script(_script("drop_conflict"))
 
     def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
         """Note what is known of `one` and `other`; the last word counts, but a model's does not undo a person's."""
@@ -165,12 +166,15 @@ class Conflicts:
             if claims:
                 self._client.hset(claims_key(pool), _both(one, other), claims)
             marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
-            self._link(keys=[links_key(pool)], args=[str(one), str(other), *marks])
+            self._link(pool, one, other, marks)
 
     def take_back(self, pool: str, one: UUID, other: UUID) -> bool:
         """Let two memories contradict each other as a model says it, in place of a person's word; False without one."""
-        marks = [_MARK_OF["contradict"]] * 2
-        return bool(self._link(keys=[links_key(pool)], args=[str(one), str(other), *marks, "1"]))
+        return self._link(pool, one, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
+
+    def _link(self, pool: str, one: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
+        links, both = links_key(pool), [str(one), str(other)]
+        return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
         """Note what a model said of a memory and each of those with which it was compared."""
@@ -216,7 +220,7 @@ class Conflicts:
         """Take out memories that are no more, or say something else by now."""
         names = [str(one) for one in memories]
         if names:
-            self._drop(keys=[links_key(pool)], args=names)
+            DROP_CONFLICT(self._client, links=links_key(pool), memories=names)
             gone = [both for both in self._client.hkeys(claims_key(pool)) if not set(names).isdisjoint(both.split())]
             if gone:
                 self._client.hdel(claims_key(pool), *gone)
@@ -243,8 +247,3 @@ def claims_key(pool: str) -> str:
 
 def _both(one: UUID, other: UUID) -> str:
     return " ".join(sorted((str(one), str(other))))
-
-
-@cache
-def _script(name: str) -> str:
-    return Path(__file__).with_name(f"{name}.lua").read_text()

@@ -22,8 +22,10 @@ from uuid import UUID
 
 import redis
 
+from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
+COUNT_LIFT = Script(Path(__file__).with_name("lift.lua"))
 LEAST_OF_POOL = 10  # tasks with a memory withheld, from which on the lift of a pool is told
 LEAST_OF_MEMORY = 5  # the same for one memory
 _POOL = "pool"  # the field of all memories together
@@ -51,12 +53,20 @@ class SumsOfTasks:
         """For `keep_days` it is known that a task was counted: no shorter than it may be tried again."""
         self._client = client
         self._keep = int(keep_days * 86_400)
-        self._script = client.register_script(Path(__file__).with_name("lift.lua").read_text())
 
     def _add(self, key: str, marker: str, score: float, fields: Iterable[str], *, second: bool = False) -> bool:
         """Count a task's score in fields of a hash, on their first or `second` side; False when it was before."""
         group = _WITHHELD if second else _SHOWN
-        return bool(self._script(keys=[key, marker], args=[self._keep, repr(float(score)), group, *fields]))
+        counted = COUNT_LIFT(
+            self._client,
+            sums=key,
+            marker=marker,
+            seconds=self._keep,
+            score=float(score),
+            group=group,
+            fields=list(fields),
+        )
+        return bool(counted)
 
 
 class LiftSums(SumsOfTasks):

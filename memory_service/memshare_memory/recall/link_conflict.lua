@@ -1,15 +1,17 @@
 -- Note what is known of two memories, at each of them.
--- KEYS[1]: hash of the pool: memory → the others with which it was compared, each after its mark.
--- ARGV[1], ARGV[2]: the two. ARGV[3], ARGV[4]: the mark at each: - both may be true, + they contradict each other; a
--- person says = and !, which are the same, > this one is right and < the other one is. A person's marks are replaced by
--- a person's alone, or with ARGV[5] = 1 by any mark, where one of them stands.
+-- keys: links
+-- arguments: memories: list, marks: list, takes_back: flag
+-- `links` is a hash of the pool: memory → the others with which it was compared, each after its mark. Marks at each of
+-- the two: - both may be true, + they contradict each other; a person says = and !, which are the same, > this one
+-- is right and < the other one is. A person's marks are replaced by a person's alone, or, where `takes_back`, by any
+-- mark, where one of them stands.
 -- Returns whether anything was taken back.
-local takes_back, persons = ARGV[5] == '1', '=!><'
-local by_person, taken_back = string.find(persons, ARGV[3], 1, true), 0
+local persons = '=!><'
+local by_person, taken_back = string.find(persons, marks[1], 1, true), 0
 for place = 1, 2 do
-  local one, other, mark = ARGV[place], ARGV[3 - place], ARGV[2 + place]
+  local one, other, mark = memories[place], memories[3 - place], marks[place]
   local words, new = {}, not takes_back and mark .. other or nil
-  for word in string.gmatch(redis.call('HGET', KEYS[1], one) or '', '%S+') do
+  for word in string.gmatch(redis.call('HGET', links, one) or '', '%S+') do
     local is_persons = string.find(persons, string.sub(word, 1, 1), 1, true)
     if string.sub(word, -36) ~= other then
       words[#words + 1] = word
@@ -21,7 +23,7 @@ for place = 1, 2 do
   end
   if new ~= nil then
     words[#words + 1] = new
-    redis.call('HSET', KEYS[1], one, table.concat(words, ' '))
+    redis.call('HSET', links, one, table.concat(words, ' '))
   end
 end
 return taken_back

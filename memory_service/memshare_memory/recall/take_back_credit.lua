@@ -1,6 +1,7 @@
 -- Subtract some of what a submitter's tasks gave to the memories of a pool, and forget that they gave it.
-local arms, given, usual = unpack(KEYS)
--- ARGV: fields of `given`, each a memory, or `kind` and a kind of task.
+-- keys: arms, given, usual
+-- arguments: fields: list
+-- `fields` are of `given`, each a memory, or `kind` and a kind of task.
 
 local function numbers_of(text)
   local numbers = {}
@@ -9,7 +10,7 @@ local function numbers_of(text)
 end
 
 local taken = 0
-for _, field in ipairs(ARGV) do
+for _, field in ipairs(fields) do
   local key, name = arms, field
   if string.sub(field, 1, 5) == 'kind ' then key, name = usual, string.sub(field, 6) end
   local gave, has = redis.call('HGET', given, field), redis.call('HGET', key, name)

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import redis
-from filelock import lock_descriptor
 
 from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.leases import folder_lease
 from memshare_broker.observe.metrics import POOLS
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
@@ -192,14 +192,7 @@ def tried(client: redis.Redis, work: Callable[[], Trial]) -> Trial:
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Be the only one that makes encoders in this folder; what one that was killed has left half-made is removed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("a+")
-    except OSError as error:
-        raise BadInput(f"The folder of encoders {str(folder)!r} cannot be written: {error.strerror}.") from error
-    with lock:
-        if not lock_descriptor(lock.fileno(), blocking=False):
-            raise MemshareError(f"Another consolidation runs in {str(folder)!r}. Wait until it is done.")
+    with folder_lease(folder, "lock", "Another consolidation runs in {folder}. Wait until it is done."):
         for pattern in LEFT_BEHIND:
             for left in folder.glob(pattern):
                 shutil.rmtree(left)

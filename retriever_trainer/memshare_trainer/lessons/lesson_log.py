@@ -11,54 +11,27 @@ the first was away in the meantime.
 
 from __future__ import annotations
 
-import functools
 import json
 import random
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import redis
 
+from memshare_broker import leases
 from memshare_broker.errors import TryAgain
+from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.bandit_arms import keep_fair
+from memshare_memory.recall.bandit_arms import KEEP_FAIR
 from memshare_memory.recall.retriever import adapter_key, version_key, waiting_key
 from memshare_memory.recall.trust import Standings, retriever_key, standings_key, standings_number_key
 from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update
 
 SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds
 PATIENCE = 90  # seconds that another one waits
-POLL = 0.01
-
-# KEYS: lease, fence. ARGV: token, seconds
-_TAKE = """
-if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'EX', ARGV[2]) then return 0 end
-return redis.call('INCR', KEYS[2])
-"""
-_RELEASE = "if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end"
-
-
-@contextmanager
-def leased(client: redis.Redis, lease: str, fence: str) -> Iterator[int]:
-    """Hold the lease of this key while the block runs; gives the fencing number, which is kept under the other key.
-
-    Waits for who holds it, and raises `TryAgain` when that takes too long.
-    """
-    token, deadline = uuid4().hex, time.monotonic() + PATIENCE
-    take, release = client.register_script(_TAKE), client.register_script(_RELEASE)
-    while not (number := int(take(keys=[lease, fence], args=[token, SECONDS]))):
-        if time.monotonic() > deadline:
-            raise TryAgain(f"Another trainer has held {lease!r} for {PATIENCE} s.")
-        time.sleep(POLL)
-    try:
-        yield number
-    finally:
-        release(keys=[lease], args=[token])
-
 
 HELD_OUT_EVERY = 10
 RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
@@ -119,6 +92,9 @@ RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that h
 OUTCOMES = ("learnt", "held out", "refused", "no update", "evidence")
 UPDATES_KEPT = 2_000
 EVIDENCE_KEPT = 2_000  # words of people about memories; beyond that, some go of whom most are kept
+COMMIT_LESSON = Script(
+    Path(__file__).with_name("commit_lesson.lua"), KEEP_FAIR, updates_kept=UPDATES_KEPT, evidence_kept=EVIDENCE_KEPT
+)
 
 
 class LessonLog:
@@ -130,11 +106,18 @@ class LessonLog:
         self.client = client
         self._kept = kept
         self._keep_seconds = int(keep_days * 86_400)
-        self._commit = client.register_script(_commit_script())
 
-    def lease(self) -> AbstractContextManager[int]:
-        """Be the only trainer of this retriever while the block runs; gives the fencing number."""
-        return leased(self.client, self.key("lease"), self.key("fence"))
+    @contextmanager
+    def lease(self) -> Iterator[int]:
+        """Be the only trainer of this retriever while the block runs; gives the fencing number.
+
+        Waits for who is, and raises `TryAgain` when that takes too long.
+        """
+        key = self.key("lease")
+        with leases.lease(self.client, key, SECONDS, patience=PATIENCE) as lock:
+            if lock is None:
+                raise TryAgain(f"Another trainer has held {key!r} for {PATIENCE} s.")
+            yield self.client.incr(self.key("fence"))
 
     def done(self, message_id: str) -> Lesson | None:
         """Result of a message that has been through here already; None for a new message."""
@@ -153,42 +136,38 @@ class LessonLog:
         record, kept, published = change.update.lesson, change.kept, change.published
         version = published.version if published else 0
         outdated = outdated_by(version)
-        done = self._commit(
-            keys=[
-                self.key("fence"),
-                self._marker(message_id),
-                self.key("state"),
-                self.key("updates"),
-                self.key(held(kept) if kept else "lessons"),
-                RETRIEVERS,
-                version_key(*self.name),
-                self.key("versions"),
-                adapter_key(*self.name, version),
-                waiting_key(*self.name),
-                self.key("words"),
-                standings_key(*self.name),
-                standings_number_key(*self.name),
-                *(adapter_key(*self.name, old) for old in outdated),
-            ],
-            args=[
-                fence,
-                record.model_dump_json(),
-                self._keep_seconds,
-                change.update.model_dump_json(),
-                json.dumps(self.name),
-                "" if kept is None or (slot := self.slot(kept.number)) is None else slot,
-                kept.model_dump_json() if kept else "",
-                change.update.counted,
-                _counted_as(kept, record),
-                change.steps,
-                change.checkpoint or "",
-                version or "",
-                published.model_dump_json() if published else "",
-                change.standings.model_dump_json(),
-                len(change.evidence),
-                *(part for text, one in change.evidence.items() for part in (one.key, text)),
-                *outdated,
-            ],
+        done = COMMIT_LESSON(
+            self.client,
+            fence=self.key("fence"),
+            marker=self._marker(message_id),
+            state=self.key("state"),
+            updates=self.key("updates"),
+            kept=self.key(held(kept) if kept else "lessons"),
+            retrievers=RETRIEVERS,
+            current=version_key(*self.name),
+            versions=self.key("versions"),
+            blob=adapter_key(*self.name, version),
+            waiting=waiting_key(*self.name),
+            words=self.key("words"),
+            standings=standings_key(*self.name),
+            standings_number=standings_number_key(*self.name),
+            number=fence,
+            record=record.model_dump_json(),
+            keep=self._keep_seconds,
+            update=change.update.model_dump_json(),
+            retriever=json.dumps(self.name),
+            slot="" if kept is None or (slot := self.slot(kept.number)) is None else slot,
+            lesson=kept.model_dump_json() if kept else "",
+            counted=change.update.counted,
+            outcome=_counted_as(kept, record),
+            steps=change.steps,
+            checkpoint=change.checkpoint or "",
+            version=version or "",
+            adapter=published.model_dump_json() if published else "",
+            standing=change.standings.model_dump_json(),
+            evidence=[part for text, one in change.evidence.items() for part in (one.key, text)],
+            outdated=outdated,
+            blobs=[adapter_key(*self.name, old) for old in outdated],
         )
         return Lesson.model_validate_json(done) if done else None
 
@@ -290,12 +269,6 @@ def retrievers(client: redis.Redis, encoder: str) -> list[str]:
     """The pools that have had a lesson with this encoder."""
     names = [json.loads(text) for text in client.smembers(RETRIEVERS)]
     return sorted(pool for pool, of in names if of == encoder)
-
-
-@functools.cache
-def _commit_script() -> str:
-    text = Path(__file__).with_name("commit_lesson.lua").read_text("utf-8")
-    return f"local updates_kept, evidence_kept = {UPDATES_KEPT}, {EVIDENCE_KEPT}\n{keep_fair()}\n{text}"
 
 
 def _waiting(texts: Iterable[str]) -> dict[str, Evidence]:

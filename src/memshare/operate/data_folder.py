@@ -10,7 +10,7 @@ from pathlib import Path
 import tomlkit
 from filelock import lock_descriptor
 
-from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker import leases
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
 from memshare_broker.settings.file import ADDRESSES, RUNNING
@@ -35,23 +35,8 @@ def tell_models(settings: Settings) -> Iterator[None]:
         yield
 
 
-@contextlib.contextmanager
-def hold_folder(data: Path) -> Iterator[None]:
+def hold_folder(data: Path) -> contextlib.AbstractContextManager[None]:
     """Hold a data folder for this process; raises when it cannot be written, or another holds it."""
-    try:
-        data.mkdir(parents=True, exist_ok=True, mode=0o700)
-        keep_private(data)
-        lock = (data / "up.lock").open("a+")
-    except OSError as error:
-        raise BadInput(f"The data folder {str(data)!r} cannot be written: {error.strerror}.") from error
-    with lock:
-        lock.seek(0)
-        if not lock_descriptor(lock.fileno(), blocking=False):
-            raise MemshareError(
-                f"memshare runs already on {str(data)!r} (process {lock.read().strip() or 'unknown'}). "
-                "Use it as it is, end it with Ctrl-C, or give another folder with --data."
-            )
-        lock.truncate()
-        lock.write(str(os.getpid()))
-        lock.flush()
-        yield
+    keep_private(data)
+    words = "Use it as it is, end it with Ctrl-C, or give another folder with --data."
+    return leases.folder_lease(data, "up.lock", f"memshare runs already on {{folder}} (process {{process}}). {words}")

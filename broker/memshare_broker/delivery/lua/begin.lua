@@ -1,10 +1,10 @@
 -- Renews a message that a worker starts on.
--- More ARGV: incarnation of the worker; the entry as the journey shows it, or any text, where a journey may begin with
--- it; the entry, or nothing; the owner of the journey that it begins, or nothing.
--- Returns how often it was started without an end, this time included; or 0 and what it did, in two halves, when it has ended; or -1
--- for a dead letter or a journey that was cancelled; or -2 where the message is not known: call again with its entry; or -3 where another message has
--- its id.
-local incarnation, shown, entry, owner = unpack(ARGV, 6)
+-- arguments: incarnation, shown, entry, owner
+-- `shown` is the entry as the journey shows it, or any text, where a journey may begin with it, and `owner` that
+-- journey's, or empty; `entry` may be empty.
+-- Returns how often it was started without an end, this time included; or 0 and what it did, in two halves, when it has
+-- ended; or -1 for a dead letter or a journey that was cancelled; or -2 where the message is not known: call again with
+-- its entry; or -3 where another message has its id.
 if is_anothers(owner) then return {-3} end
 local done = redis.call('HGET', journey, stage)
 if done then

@@ -1,11 +1,11 @@
 -- Records what a message did, strikes it off, opens and publishes what follows, tells its result, acknowledges it and
 -- counts, in one step.
--- More ARGV: delivery tag, or nothing; record; its details, or nothing, and seconds to keep them; facts that are known for ever, as JSON, or nothing; key, text and
--- seconds to keep of the result, or nothing; the number of messages that follow, and of each: id, queue, entry, list
--- of kombu and text; then what is counted.
--- Returns 1, or 0, the record of the run that was first, and its details if there are any: then that stands, with what followed.
-local tag, record, details, keep_details, facts, result, text, seconds, following = unpack(ARGV, 6)
-local after = 15
+-- arguments: tag, record, details, keep_details, facts, told: list, following: list, counted: list
+-- The delivery tag, the details and the facts, which are known for ever, as JSON, may be empty. `told` is empty, or
+-- key, text and seconds to keep of the result. `following` has of each message its id, queue, entry, list of kombu and
+-- text.
+-- Returns 1, or 0, the record of the run that was first, and its details if there are any: then that stands, with what
+-- followed.
 acknowledge(tag)
 local done = redis.call('HGET', journey, stage)
 if done then return {0, done, redis.call('HGET', trace, stage)} end
@@ -19,14 +19,13 @@ remember(facts)
 redis.call('HINCRBY', key.done, stage, 1)
 strike()
 local is_over = is_cancelled()
-for _ = 1, tonumber(following) do
-  local next_id, next_queue, entry, list, message = unpack(ARGV, after, after + 4)
+for at = 1, #following, 5 do
+  local next_id, next_queue, entry, list, message = unpack(following, at, at + 4)
   if not is_over then
     enter(next_queue, next_id, entry)
     redis.call('LPUSH', list, message)
   end
-  after = after + 5
 end
-tell(result, text, seconds)
-count(after)
+tell(unpack(told))
+count(counted)
 return {1}

@@ -1,6 +1,6 @@
--- What most scripts begin with: their first arguments, and the steps they share. `key` is the table of keys.
--- ARGV: id, queue and stage of the message; its journey; seconds to keep a journey's records.
-local id, queue, stage, name, keep = unpack(ARGV)
+-- What most scripts begin with: which message they are about, and the steps they share. `key` is the table of keys.
+-- arguments: id, queue, stage, name, keep
+-- `name` is the message's journey, whose records are kept for `keep` seconds.
 local journey, trace = key.journey .. name, key.trace .. name
 local open, since = key.open .. queue, key.since .. queue
 local time = redis.call('TIME')
@@ -46,7 +46,7 @@ end
 
 -- Stores a result as Celery does, and tells who waits for it.
 local function tell(result, text, seconds)
-  if result == '' then return end
+  if not result then return end
   redis.call('SET', result, text)
   if tonumber(seconds) > 0 then redis.call('EXPIRE', result, seconds) end
   redis.call('PUBLISH', result, text)
@@ -64,14 +64,14 @@ local function note_details(seconds, ...)
   redis.call('EXPIRE', trace, seconds)
 end
 
--- Adds to the metrics: from ARGV[first] on, field and amount, in turn. What Redis refuses to add is left out: a script
--- that ends in the middle takes nothing back, and the message that follows would never be opened.
-local function count(first)
-  for at = first, #ARGV, 2 do
-    if ARGV[at + 1] == 'now' then
-      redis.pcall('HSET', key.metrics, ARGV[at], tostring(now))
+-- Adds to the metrics: field and amount, in turn. What Redis refuses to add is left out: a script that ends in the
+-- middle takes nothing back, and the message that follows would never be opened.
+local function count(samples)
+  for at = 1, #samples, 2 do
+    if samples[at + 1] == 'now' then
+      redis.pcall('HSET', key.metrics, samples[at], tostring(now))
     else
-      redis.pcall('HINCRBYFLOAT', key.metrics, ARGV[at], ARGV[at + 1])
+      redis.pcall('HINCRBYFLOAT', key.metrics, samples[at], samples[at + 1])
     end
   end
 end

@@ -1,9 +1,9 @@
 -- Pops up to `most` messages whose time has come from those that wait beside their queues, and returns their entries.
--- ARGV: most.
+-- arguments: most
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 local found = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.parked, '-inf', now, 'LIMIT', 0, ARGV[1])) do
+for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.parked, '-inf', now, 'LIMIT', 0, most)) do
   redis.call('ZREM', key.parked, id)
   redis.call('HDEL', key.why, id)
   local entry = redis.call('HGET', key.messages, id)

@@ -1,7 +1,8 @@
 -- Opens and publishes messages that follow no other one; those that are open or have ended are passed over.
--- More ARGV: of each message its id, queue, stage and journey, the entry, the list of kombu and the text.
-for at = 6, #ARGV, 7 do
-  local id, queue, stage, name, entry, list, message = unpack(ARGV, at, at + 6)
+-- arguments: messages: list
+-- `messages` has of each its id, queue, stage and journey, the entry, the list of kombu and the text.
+for at = 1, #messages, 7 do
+  local id, queue, stage, name, entry, list, message = unpack(messages, at, at + 6)
   local journey = key.journey .. name
   local ended = redis.call('HEXISTS', journey, stage) == 1 or redis.call('HEXISTS', journey, 'dead') == 1
     or redis.call('HEXISTS', journey, 'cancelled') == 1 or redis.call('HEXISTS', key.dead, id) == 1

@@ -1,9 +1,8 @@
 -- Notes that a worker has taken a message off its queue: for kombu, which gives back what is not acknowledged, and for
 -- the ledger, which misses it at once when the worker is killed.
--- ARGV: delivery tag; time by the clock of the worker; what kombu keeps; id of the message; incarnation of the worker.
-local tag, at, held, id, incarnation = unpack(ARGV)
--- A Redis that is full refuses a script whose first write needs room, and not one that has begun to write: what is taken
--- off its queue is noted all the same.
+-- arguments: tag, at, held, id, incarnation
+-- `at` is by the clock of the worker, `held` what kombu keeps. A Redis that is full refuses a script whose first write
+-- needs room, and not one that has begun to write: what is taken off its queue is noted all the same.
 redis.call('HDEL', key.unacked, tag)
 redis.call('ZADD', key.unacked_index, at, tag)
 redis.call('HSET', key.unacked, tag, held)

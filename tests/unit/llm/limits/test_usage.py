@@ -169,9 +169,9 @@ class LosesReplies(redis.Redis):
 
     lost = 0
 
-    def evalsha(self, *args: Any, **kwargs: Any) -> Any:
-        reply = super().evalsha(*args, **kwargs)
-        if self.lost:
+    def execute_command(self, *args: Any, **options: Any) -> Any:
+        reply = super().execute_command(*args, **options)
+        if self.lost and args[0] == "EVALSHA":
             self.lost -= 1
             raise redis.ConnectionError("the reply got lost")
         return reply

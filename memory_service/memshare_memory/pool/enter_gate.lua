@@ -1,11 +1,12 @@
 -- Count a writer, who may ask to be alone in a pool, and say which encoder is in use.
+-- arguments: lock, token, lock_seconds
+-- `lock` is the key of the pool's lock, or empty for a writer that need not be alone.
 -- Returns {'entered', encoder or nothing}, {'closed'} or {'busy'}.
-local closed, writers, encoder, lock = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local token, longest_write, lock_seconds = ARGV[1], ARGV[2], ARGV[3]
 
 if redis.call('EXISTS', closed) == 1 then return {'closed'} end
 -- It is the writer's own where a lost connection made it ask again.
-if lock and redis.call('GET', lock) ~= token and not redis.call('SET', lock, token, 'NX', 'EX', lock_seconds) then
+if lock ~= '' and redis.call('GET', lock) ~= token
+  and not redis.call('SET', lock, token, 'NX', 'EX', lock_seconds) then
   return {'busy'}
 end
 local time = redis.call('TIME')
