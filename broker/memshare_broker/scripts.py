@@ -34,24 +34,24 @@ end"""
 
 
 class _Source(NamedTuple):
-    """A script as Redis is given it, its keys and arguments in the order in which they are sent, and these by type."""
+    """A script as Redis is given it, and its names in the order in which they are sent, the arguments with types."""
 
     text: str
     sha: str
     keys: list[str]
     arguments: dict[str, str]
-    names: frozenset[str]
+    names: set[str]
 
 
 class Script:
-    """A script in a file, which is read once, when it is first asked for.
+    """The script NAME.lua `beside` a module, read when it is first asked for.
 
     `before` are files with what it shares with others, and their arguments; `constants` are locals of it, too. Texts of
     a reply that is `raw` are bytes.
     """
 
-    def __init__(self, file: Path, *before: Path, raw: bool = False, **constants: object) -> None:
-        self.files = (*before, file)
+    def __init__(self, beside: str, name: str, *before: Path, raw: bool = False, **constants: object) -> None:
+        self.files = (*before, Path(beside).with_name(f"{name}.lua"))
         self._options = {NEVER_DECODE: True} if raw else {}
         self._constants = constants
 
@@ -59,23 +59,19 @@ class Script:
     def source(self) -> _Source:
         """Raises `ValueError` where the files do not use what they declare, or take anything by its position."""
         body = "\n".join(file.read_text("utf-8") for file in self.files)
-        keys: list[str] = []
-        types: dict[str, str] = {}
+        keys, types = dict[str, str](), dict[str, str]()
         for where, declared in _DECLARED.findall(body):
-            for name, _, kind in (one.partition(":") for one in re.sub(r"[\s-]", "", declared).split(",")):
+            for name, kind in re.findall(r"(\w+)(?:: (\w+))?", declared):
                 if name in (*keys, *types) or kind not in ("", "list", *_READ):
                     raise ValueError(f"{self.files[-1]}: {name!r} is declared twice, or no {kind!r} is known.")
-                if where == "keys":
-                    keys.append(name)
-                else:
-                    types[name] = kind or "text"
+                (keys if where == "keys" else types)[name] = kind or "text"
         used = set(re.findall(r"\w+", _COMMENT.sub("", body)))
         if (unused := {*keys, *types, *self._constants} - used) or used & {"KEYS", "ARGV"}:
             raise ValueError(f"{self.files[-1]}: {sorted(unused)} are not used, or KEYS or ARGV are.")
         arguments = dict(sorted(types.items(), key=lambda one: one[1] == "list"))
-        text = "\n".join((*_locals(keys, arguments, self._constants), body))
+        text = "\n".join((*_locals(list(keys), arguments, self._constants), body))
         sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-        return _Source(text, sha, keys, arguments, frozenset((*keys, *types)))
+        return _Source(text, sha, list(keys), arguments, keys.keys() | types.keys())
 
     def __call__(self, client: redis.Redis, /, **given: Any) -> Any:
         """Run it in one round trip. Raises `TypeError` where the keywords are not what it declares."""

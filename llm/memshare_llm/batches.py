@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import redis
@@ -22,7 +21,7 @@ from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
 MOST = 10  # messages in one call, where nothing else is said
 HOLD = "batch "  # begins what holds back a message that waits for others
 KEPT_SECONDS = 3_600  # longer than a message takes to come back
-GATHER = Script(Path(__file__).with_name("gather.lua"), keep=KEPT_SECONDS)
+GATHER = Script(__file__, "gather", keep=KEPT_SECONDS)
 LOOK_AGAIN = 2.0  # seconds
 DAY = 86_400  # seconds
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})

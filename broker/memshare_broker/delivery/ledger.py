@@ -122,13 +122,13 @@ class Ledger:
         what it did, when it has ended already; or -1 and None when it is a dead letter. Raises `IdTaken` where its id
         is that of another task.
         """
-        text, shown = "", "1" if entry.begins else ""
+        text, shown = "", b"1" if entry.begins else b""
         while True:
             starts, *done = self._run(BEGIN, entry, incarnation=incarnation, shown=shown, entry=text, owner=entry.owner)
             if starts != -2:
                 break
             text = entry.model_dump_json()
-            shown = pack(text) if entry.begins else ""
+            shown = pack(text) if entry.begins else b""
         if starts == -3:
             raise IdTaken(entry.id)
         return int(starts), join(*done) if done else None

@@ -11,7 +11,6 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
@@ -43,10 +42,14 @@ SHORTLY = 1.0  # seconds that what nobody waits for waits in its thread: a fast 
 AGAIN = 300.0  # seconds until it lets one call try
 GRACE = 30.0  # seconds after its time limit at which a call is given up that nobody ended
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
+STATE = "memshare:server:"
+"""Hash, with the server's address at the end: the limit and what it was learnt from."""
+MISFITS_KEY = "memshare:misfits"
+"""Hash: how many replies in a row were of no use, by model, lane and kind."""
 _SEPARATOR = "\x1f"
 
-ENTER_SERVER = Script(Path(__file__).with_name("enter.lua"), counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN)
-LEAVE_SERVER = Script(Path(__file__).with_name("leave.lua"), most=MISFITS, again=AGAIN)
+ENTER_SERVER = Script(__file__, "enter", fitted=MISFITS_KEY, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN)
+LEAVE_SERVER = Script(__file__, "leave", fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
 
 Outcome = Literal["fit", "misfit", "slow", "refused", "other"]
 
@@ -71,19 +74,17 @@ class ServerLimit:
         state = f"{STATE}{server}"
         self.server, self.model, self.lane = server, model, lane
         self._client = client
-        self._keys = [state, f"{state}:calls", f"{state}:waiting", MISFITS_KEY]
+        self._state, self._calls, self._waiting = state, f"{state}:calls", f"{state}:waiting"
         self._lasts = timeout + GRACE
 
     def enter(self, call_id: str, kind: str) -> Permit | None:
         """Begin a call; None where it has to wait. Raises `NotYet` where the breaker is open."""
         key = _SEPARATOR.join((self.model, self.lane, kind))
-        state, calls, waiting, fitted = self._keys
         granted, *told = ENTER_SERVER(
             self._client,
-            state=state,
-            calls=calls,
-            waiting=waiting,
-            fitted=fitted,
+            state=self._state,
+            calls=self._calls,
+            waiting=self._waiting,
             rank=RANKS[self.lane],
             kind=key,
             id=call_id,
@@ -105,22 +106,19 @@ class ServerLimit:
 
     def is_wanted(self) -> bool:
         """True if somebody waits for this server, or for a reply of it, and it can do few calls at once."""
-        state, calls, waiting, _ = self._keys
         with self._client.pipeline(transaction=False) as ask:
-            ask.hget(state, "limit")
-            ask.zrange(calls, 0, -1)
-            ask.zrange(waiting, 0, -1)
+            ask.hget(self._state, "limit")
+            ask.zrange(self._calls, 0, -1)
+            ask.zrange(self._waiting, 0, -1)
             limit, begun, waits = ask.execute()
         return float(limit or 1) < FEW and any(not str(one).startswith(f"{LAST}") for one in (*begun, *waits))
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
         """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
-        state, calls, _, fitted = self._keys
         LEAVE_SERVER(
             self._client,
-            state=state,
-            calls=calls,
-            fitted=fitted,
+            state=self._state,
+            calls=self._calls,
             rank=RANKS[self.lane],
             kind=permit.kind,
             id=permit.id,
@@ -129,12 +127,6 @@ class ServerLimit:
             joined=permit.joined,
             pace=pace,
         )
-
-
-STATE = "memshare:server:"
-"""Hash, with the server's address at the end: the limit and what it was learnt from."""
-MISFITS_KEY = "memshare:misfits"
-"""Hash: how many replies in a row were of no use, by model, lane and kind."""
 
 
 def pace_of(client: redis.Redis, server: str) -> float:

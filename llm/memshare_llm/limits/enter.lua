@@ -1,5 +1,5 @@
 -- Lets a call to a model's server begin, or says that it has to wait.
--- keys: state, calls, waiting, fitted
+-- keys: state, calls, waiting
 -- arguments: rank: number, kind, id, seconds: number
 -- The state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
 -- Ranks are 0 for answers, 1 for grades, 2 for all else. A call may take `seconds`, and a waiting caller counts for

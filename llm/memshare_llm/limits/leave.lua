@@ -1,5 +1,5 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
--- keys: state, calls, fitted
+-- keys: state, calls
 -- arguments: rank, kind, id, outcome, before: number, joined, pace: number
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' or 'other'; `before` how many calls there were when it began,
 -- `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that

@@ -7,7 +7,6 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import Literal, NamedTuple
 from uuid import uuid4
 
@@ -23,7 +22,7 @@ from memshare_broker.wire.messages import Usage
 log = logging.getLogger(__name__)
 
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
-ADD_USAGE = Script(Path(__file__).with_name("add_usage.lua"), keep=KEEP, metrics=METRICS)
+ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
 Amount = tuple[str, str, float]  # key, field, and how much is added

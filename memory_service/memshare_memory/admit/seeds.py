@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from pathlib import Path
 
 import redis
 
@@ -14,7 +13,7 @@ from memshare_memory.stores.store import Store, Where, every
 
 MEANS = "memshare:seeds"  # hash: pool → mean score of its seeds
 _SUMS = "memshare:seeds:sums"  # hash: pool → sum of their scores
-NOTE_SEEDS = Script(Path(__file__).with_name("note_seeds.lua"), sums=_SUMS, means=MEANS)
+NOTE_SEEDS = Script(__file__, "note_seeds", sums=_SUMS, means=MEANS)
 _AT_ONCE = 1_000  # Redis serves nobody else while a script runs
 
 

@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from uuid import uuid4
 
 import redis
@@ -43,13 +42,9 @@ COME_BACK = 25  # seconds after which it should try again
 POLL, LOCK_POLL = 0.02, 0.005
 
 ENTER_GATE = Script(
-    Path(__file__).with_name("enter_gate.lua"),
-    closed=CLOSED,
-    writers=WRITERS,
-    encoder=ENCODER,
-    longest_write=LONGEST_WRITE,
+    __file__, "enter_gate", closed=CLOSED, writers=WRITERS, encoder=ENCODER, longest_write=LONGEST_WRITE
 )
-LEAVE_GATE = Script(Path(__file__).with_name("leave_gate.lua"), writers=WRITERS)
+LEAVE_GATE = Script(__file__, "leave_gate", writers=WRITERS)
 
 
 class WriteGate:
@@ -120,15 +115,11 @@ class WriteGate:
                     words = "This process was stopped for so long that the pool is written again. Run it again."
                     raise TryAgain(words) from error
 
-            while self._count_writers():
+            # One that was killed is not counted for longer than a write may take.
+            while self._client.zcount(WRITERS, self._client.time()[0], "+inf"):
                 alive()
                 time.sleep(POLL)
             yield alive
-
-    def _count_writers(self) -> int:
-        """Number of writers now; a killed one is not counted for longer than a write may take."""
-        seconds, microseconds = self._client.time()
-        return int(self._client.zcount(WRITERS, seconds + microseconds / 1e6, "+inf"))
 
 
 def lock_key(pool: str) -> str:
@@ -140,7 +131,7 @@ log = logging.getLogger(__name__)
 
 OWNER = "memshare:pool:owner"
 EXPIRY = 30  # seconds since its last sign of life; one that was killed keeps other pools out for no longer
-CLAIM_POOL = Script(Path(__file__).with_name("claim.lua"), owner=OWNER)
+CLAIM_POOL = Script(__file__, "claim", owner=OWNER)
 RENEW_EVERY = 5  # seconds
 
 

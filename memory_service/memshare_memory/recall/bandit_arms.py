@@ -23,11 +23,10 @@ _KIND = "kind "
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
 
-HERE = Path(__file__)
-KEEP_FAIR = HERE.with_name("keep_fair.lua")
+KEEP_FAIR = Path(__file__).with_name("keep_fair.lua")
 """The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
-CREDIT = Script(HERE.with_name("credit.lua"), KEEP_FAIR, index=INDEX)
-TAKE_BACK_CREDIT = Script(HERE.with_name("take_back_credit.lua"))
+CREDIT = Script(__file__, "credit", KEEP_FAIR, index=INDEX)
+TAKE_BACK_CREDIT = Script(__file__, "take_back_credit")
 
 
 class GivenCredit:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -15,8 +14,8 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory, folded
 from memshare_memory.stores.store import Hit
 
-LINK_CONFLICT = Script(Path(__file__).with_name("link_conflict.lua"))
-DROP_CONFLICT = Script(Path(__file__).with_name("drop_conflict.lua"))
+LINK_CONFLICT = Script(__file__, "link_conflict")
+DROP_CONFLICT = Script(__file__, "drop_conflict")
 
 TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
 CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing

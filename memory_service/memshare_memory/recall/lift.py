@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 from uuid import UUID
@@ -25,7 +24,7 @@ import redis
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
-COUNT_LIFT = Script(Path(__file__).with_name("lift.lua"))
+COUNT_LIFT = Script(__file__, "lift")
 LEAST_OF_POOL = 10  # tasks with a memory withheld, from which on the lift of a pool is told
 LEAST_OF_MEMORY = 5  # the same for one memory
 _POOL = "pool"  # the field of all memories together
@@ -57,14 +56,9 @@ class SumsOfTasks:
     def _add(self, key: str, marker: str, score: float, fields: Iterable[str], *, second: bool = False) -> bool:
         """Count a task's score in fields of a hash, on their first or `second` side; False when it was before."""
         group = _WITHHELD if second else _SHOWN
+        keep, score, named = self._keep, float(score), [*fields]
         counted = COUNT_LIFT(
-            self._client,
-            sums=key,
-            marker=marker,
-            seconds=self._keep,
-            score=float(score),
-            group=group,
-            fields=list(fields),
+            self._client, sums=key, marker=marker, seconds=keep, score=score, group=group, fields=named
         )
         return bool(counted)
 

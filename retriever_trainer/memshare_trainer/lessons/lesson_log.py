@@ -15,7 +15,6 @@ import json
 import random
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from uuid import UUID
 
 import redis
@@ -92,9 +91,7 @@ RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that h
 OUTCOMES = ("learnt", "held out", "refused", "no update", "evidence")
 UPDATES_KEPT = 2_000
 EVIDENCE_KEPT = 2_000  # words of people about memories; beyond that, some go of whom most are kept
-COMMIT_LESSON = Script(
-    Path(__file__).with_name("commit_lesson.lua"), KEEP_FAIR, updates_kept=UPDATES_KEPT, evidence_kept=EVIDENCE_KEPT
-)
+COMMIT_LESSON = Script(__file__, "commit_lesson", KEEP_FAIR, updates_kept=UPDATES_KEPT, evidence_kept=EVIDENCE_KEPT)
 
 
 class LessonLog:

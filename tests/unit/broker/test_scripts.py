@@ -24,9 +24,9 @@ def writing(tmp_path: Path) -> Writing:
     """Writes a script to a file."""
 
     def write(text: str, *before: Path, raw: bool = False, **constants: object) -> Script:
-        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.lua"
-        file.write_text(text)
-        return Script(file, *before, raw=raw, **constants)
+        name = f"script_{len(list(tmp_path.iterdir()))}"
+        (tmp_path / f"{name}.lua").write_text(text)
+        return Script(str(tmp_path / "module.py"), name, *before, raw=raw, **constants)
 
     return write
 
