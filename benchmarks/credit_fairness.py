@@ -7,7 +7,7 @@ from uuid import UUID
 
 from benchmarks.own_pool import OwnPool
 from memshare_broker.wire.grades import GradedTask, Score
-from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_broker.wire.messages import AgentPair, Shown, Usage
 from memshare_memory.curate.requests import NewMemory
 
 MEMORIES, TASKS = 10, 100
@@ -62,7 +62,7 @@ def settle_graded(
     prompt: str | None = None,
 ) -> None:
     """A graded task as the scorer sends it, of which only the credit counts here."""
-    task = AnsweredTask(
+    task = AgentPair(
         journey=journey, agent="benchmark", kind=kind, pool=name, rubric="integrated",
         prompt=prompt or f"A task like {journey}",
         answer="An answer.", model="simulated", submitter="benchmark", shown=shown,

@@ -20,7 +20,7 @@ class AnswerMade(NamedTuple):
     and `parts` its sub-questions that may become memories of their own. `withheld` was recalled and, at random, not
     shown; `randomized` says whether one of the memories might have been. `quoted` is the memory whose answer it is,
     word for word, where there is no model. `reasoning` and `notes` are as in `Answer`, `known` as
-    in `AnsweredTask`.
+    in `AgentPair`.
     """
 
     text: str

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from celery import Celery
 
@@ -24,7 +25,7 @@ from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_broker.wire.grades import Question, QuestionTask, VerdictTask
 from memshare_broker.wire.lessons import LONGEST_TEXT
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Embedding, Examples, Turn
+from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Embedding, Examples, SeedPair, Turn
 from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
@@ -140,8 +141,18 @@ class AnswerStage:
         counted = self._counted(recalls, said)
         judged = self._judged(journey, task, said)
         if said.verified:
-            graded = self._graded_next(journey, task, text, said.text, embedding, said, examples)
-            return Outcome(answer, (graded, judged) if judged else graded, "answered", counted)
+            pair = AgentPair(
+                **self._pair(journey, task, text, said.text, embedding),
+                model=said.model,
+                shown=said.shown,
+                withheld=said.withheld,
+                randomized=said.randomized,
+                examples=examples,
+                learnt=said.learnt,
+                parts=said.parts,
+                known=said.known,
+            )
+            return Outcome(answer, (SCORE.next(pair), judged) if judged else SCORE.next(pair), "answered", counted)
         log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
         return Outcome(answer, judged, "unverified", counted, kept)
@@ -183,41 +194,26 @@ class AnswerStage:
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
         question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
         embedding = self.memory.embed(text, task.submitter)
-        return Outcome(question, self._graded_next(journey, task, text, task.answer, embedding), "asked")
-
-    def _graded_next(
-        self,
-        journey: str,
-        task: AgentTask | QuestionTask,
-        prompt: str,
-        answer: str,
-        embedding: Embedding | None,
-        said: AnswerMade | None = None,
-        examples: Examples | None = None,
-    ) -> NextMessage:
-        """Hands a pair on to be graded; one that no model has `said` is a standard answer, and so a seed."""
-        pair = AnsweredTask(
-            journey=journey,
-            agent=self.agent.name,
-            kind=task.kind,
-            pool=self.agent.pool,
-            rubric=self.agent.rubric,
-            prompt=prompt,
-            answer=answer,
-            model=said.model if said else None,
-            submitter=task.submitter,
-            shown=said.shown if said else (),
-            withheld=said.withheld if said else None,
-            randomized=said is not None and said.randomized,
-            examples=examples,
-            embedding=embedding,
-            remember=task.remember,
-            learnt=said.learnt if said else (),
-            parts=said.parts if said else (),
-            seed=said is None,
-            known=said.known if said else (),
+        return Outcome(
+            question, SCORE.next(SeedPair(**self._pair(journey, task, text, task.answer, embedding))), "asked"
         )
-        return SCORE.next(pair)
+
+    def _pair(
+        self, journey: str, task: AgentTask | QuestionTask, prompt: str, answer: str, embedding: Embedding | None
+    ) -> dict[str, Any]:
+        """The fields of every pair that this agent hands on to be graded."""
+        return {
+            "journey": journey,
+            "agent": self.agent.name,
+            "kind": task.kind,
+            "pool": self.agent.pool,
+            "rubric": self.agent.rubric,
+            "prompt": prompt,
+            "answer": answer,
+            "submitter": task.submitter,
+            "embedding": embedding,
+            "remember": task.remember,
+        }
 
     def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
         """Message to the memory service about the answers on the way: the memories they rested on, and the verdicts."""

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from typer.cli import get_docs_for_click
 from typer.models import Context
 
@@ -107,9 +107,12 @@ def _messages() -> Iterator[str]:
         yield "## Tasks for clients\n" if of_clients else "## Tasks between workers\n"
         yield "| task | queue | takes |\n|---|---|---|"
         for name, queue, form in _tasks_for_clients() if of_clients else _tasks_of_workers():
-            schema = form.model_json_schema()
-            forms |= schema.pop("$defs", {}) | {schema["title"]: schema}
-            yield f"| `{name}` | `{queue}` | {_form({'$ref': schema['title']})} |"
+            schema = form.json_schema() if isinstance(form, TypeAdapter) else form.model_json_schema()
+            forms |= schema.pop("$defs", {})
+            if "title" in schema:  # one form, and not any of several
+                forms[schema["title"]] = schema
+                schema = {"$ref": schema["title"]}
+            yield f"| `{name}` | `{queue}` | {_form(schema)} |"
         yield ""
     yield "## Forms\n"
     for name, schema in sorted(forms.items()):
@@ -117,17 +120,17 @@ def _messages() -> Iterator[str]:
         yield from _fields(schema)
 
 
-def _tasks_for_clients() -> Iterator[tuple[str, str, type[BaseModel]]]:
+def _tasks_for_clients() -> Iterator[tuple[str, str, type[BaseModel] | TypeAdapter[Any]]]:
     """Name, queue and message of each task that anybody may send."""
     yield from (_task(hop) for hop in HOPS if hop.from_outside)
     yield "memory_service.recall", MEMORY_QUEUE, RecallRequest
 
 
-def _tasks_of_workers() -> Iterator[tuple[str, str, type[BaseModel]]]:
+def _tasks_of_workers() -> Iterator[tuple[str, str, type[BaseModel] | TypeAdapter[Any]]]:
     yield from (_task(hop) for hop in HOPS if not hop.from_outside)
 
 
-def _task(hop: Hop[Any, Any]) -> tuple[str, str, type[BaseModel]]:
+def _task(hop: Hop[Any, Any]) -> tuple[str, str, type[BaseModel] | TypeAdapter[Any]]:
     at = hop.of("NAME")
     return at.task, at.queue, at.message
 

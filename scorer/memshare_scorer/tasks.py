@@ -28,7 +28,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_broker.wire.grades import GradedTask, OfferedPair, Score, Settlement
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask
-from memshare_broker.wire.messages import AnsweredTask, Usage, derived_id
+from memshare_broker.wire.messages import AgentPair, AnyPair, SeedPair, Usage, derived_id
 from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
@@ -96,7 +96,7 @@ class ScoreStage:
         task = pair.answered(journey)
         return self.run(journey, task, letter=journey) if pair.trial is None else self._try(journey, task, pair.trial)
 
-    def _try(self, journey: str, task: AnsweredTask, name: str) -> Outcome:
+    def _try(self, journey: str, task: AnyPair, name: str) -> Outcome:
         """Grade the pair by a rubric that need not be approved, to see what it would say; nothing is remembered."""
         rubric = find_rubric(name, self.agents_dir)
         if not rubric.approved and any(one.check is not None for one in rubric.criteria):
@@ -111,7 +111,7 @@ class ScoreStage:
         except UnsureGrade as error:
             return _ungraded(task, str(error))
 
-    def run(self, journey: str, task: AnsweredTask, *, letter: str | None = None) -> Outcome:
+    def run(self, journey: str, task: AnyPair, *, letter: str | None = None) -> Outcome:
         """Grade the pair and hand it on; raises `GiveUp` where the rubric is not approved.
 
         Without a model nothing is graded but by programs: any other pair ends here, and a seed is given up, so that
@@ -140,9 +140,10 @@ class ScoreStage:
         )
         return Outcome(score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted)
 
-    def _grade(self, journey: str, task: AnsweredTask, rubric: Rubric) -> Score:
-        threshold = threshold_for(rubric, task.pool, without_seeds if task.seed else self.seeds_mean)
-        pair = PairToGrade(task.kind, task.prompt, task.answer, task.known)
+    def _grade(self, journey: str, task: AnyPair, rubric: Rubric) -> Score:
+        threshold = threshold_for(rubric, task.pool, without_seeds if isinstance(task, SeedPair) else self.seeds_mean)
+        known = task.known if isinstance(task, AgentPair) else ()
+        pair = PairToGrade(task.kind, task.prompt, task.answer, known)
         place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
         with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)
@@ -153,14 +154,14 @@ class ScoreStage:
         return score
 
 
-def _not_graded(rubric: Rubric, task: AnsweredTask) -> Outcome:
+def _not_graded(rubric: Rubric, task: AnyPair) -> Outcome:
     reason = f"no model, and rubric {rubric.name!r} has criteria that no program checks. {NONE_SET}"
-    if task.seed:
+    if isinstance(task, SeedPair):
         raise NoModelSet(f"Not graded: {reason}")
     return _ungraded(task, reason)
 
 
-def _ungraded(task: AnsweredTask, reason: str) -> Outcome:
+def _ungraded(task: AnyPair, reason: str) -> Outcome:
     """The end of a pair that nobody can grade."""
     log.info("Not graded: %s", reason, extra=ids(task_id=task.journey, agent=task.agent, kind=task.kind))
     settlement = Settlement(memory_id=None, outcome="not graded", reason=reason)

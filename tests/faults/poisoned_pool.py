@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from benchmarks.forms.tasks import Task, form_of, memories, questions
 from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_broker.wire.messages import AgentPair, Shown, Usage
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
@@ -70,7 +70,7 @@ class World:
 
     def remember(self, task: Task, submitter: str, journey: str, shown: Sequence[Shown] = ()) -> None:
         """Settle an accepted answer, and learn the lesson that follows."""
-        pair = AnsweredTask(
+        pair = AgentPair(
             journey=journey, agent=POOL, kind=None, pool=POOL, rubric=POOL, prompt=task.prompt, answer=task.answer,
             model="scripted", submitter=submitter, shown=tuple(shown), embedding=self.recall.embed(task.prompt),
         )  # fmt: skip

@@ -83,8 +83,8 @@ def texts(deployment: Deployment) -> list[str]:
 def graded(journey: str, said: str) -> dict[str, Any]:
     """What the scorer would send to have a pair stored."""
     task = {
-        "journey": journey, "agent": "poem", "kind": "limerick", "pool": "poem", "rubric": "poem", "prompt": said,
-        "answer": PLANTED, "model": "openai:scripted", "submitter": "ada", "shown": [],
+        "what": "agent", "journey": journey, "agent": "poem", "kind": "limerick", "pool": "poem", "rubric": "poem",
+        "prompt": said, "answer": PLANTED, "model": "openai:scripted", "submitter": "ada", "shown": [],
     }  # fmt: skip
     score = {
         "total": 100.0, "threshold": 50.0, "accepted": True, "criteria": {}, "rubric": "poem", "rubric_version": "1",

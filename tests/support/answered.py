@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from memshare_broker.wire.messages import AnsweredTask, Embedding
+from memshare_broker.wire.messages import AgentPair, Embedding, SeedPair
 
 
-def a_task(rubric: str) -> AnsweredTask:
+def a_task(rubric: str) -> AgentPair:
     """A travel plan of the agent `plan`, to be graded by this rubric."""
-    return AnsweredTask(
+    return AgentPair(
         journey="journey-1",
         agent="plan",
         kind="travel",
@@ -22,3 +22,9 @@ def a_task(rubric: str) -> AnsweredTask:
         shown=(),
         embedding=Embedding.pack("test", np.zeros(2, dtype=np.float32)),
     )
+
+
+def a_seed(rubric: str) -> SeedPair:
+    """The same as a standard answer."""
+    of_agent = set(AgentPair.model_fields) - set(SeedPair.model_fields)
+    return SeedPair(**a_task(rubric).model_dump(exclude=of_agent | {"what", "model", "embedding"}))

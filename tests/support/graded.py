@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from memshare_broker.wire.grades import CriterionScore, GradedTask, Score
-from memshare_broker.wire.messages import AnsweredTask, Shown, Usage
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, Shown, Usage
 from memshare_memory.recall.recall import Recall
 
 THRESHOLD = 81.0
@@ -24,7 +24,7 @@ def graded(
     submitter: str = "ada",
 ) -> GradedTask:
     """A pair with its score; it is accepted from `THRESHOLD` on."""
-    task = AnsweredTask(
+    task = AgentPair(
         journey=journey,
         agent="poem",
         kind="limerick",
@@ -50,3 +50,9 @@ def graded(
             usage=Usage(),
         ),
     )
+
+
+def as_pair(kind: type[AnsweredTask], pair: GradedTask, **fields: object) -> GradedTask:
+    """The same with a pair of another kind, and with these fields in place of its own."""
+    known = {name: value for name, value in pair.task if name in kind.model_fields and name != "what"}
+    return pair.model_copy(update={"task": kind.model_validate(known | fields)})

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from pydantic import TypeAdapter
+
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.grades import (
@@ -32,7 +34,7 @@ from memshare_broker.wire.lessons import (
     NotedConcepts,
     NotedPairs,
 )
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Message, Priority, derived_id
+from memshare_broker.wire.messages import AgentTask, Answer, AnyPair, Message, Priority, derived_id
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -50,7 +52,8 @@ class Hop(Generic[M, R]):
     """Words that a person reads once it has ended."""
     task: str
     queue: str
-    message: type[M]
+    message: type[M] | TypeAdapter[M]
+    """Its form; an adapter where it is one of several."""
     record: type[R]
     journey_at: tuple[str, ...] = ("journey",)
     """Where in the message's JSON the journey's id stands, such as ("task", "journey"). Nowhere: the message begins a
@@ -73,6 +76,12 @@ class Hop(Generic[M, R]):
     def of(self, agent: str) -> Hop[M, R]:
         """The same hop at one agent."""
         return replace(self, task=self.task.replace(AGENT, agent), queue=self.queue.replace(AGENT, agent))
+
+    def read(self, body: object) -> M:
+        """The message that such JSON is; raises `ValidationError`."""
+        if isinstance(self.message, TypeAdapter):
+            return self.message.validate_python(body)
+        return self.message.model_validate(body)
 
     def next(self, body: M, journey: str | None = None) -> NextMessage:
         """A message that follows from another one; `journey` as in `NextMessage`."""
@@ -145,8 +154,16 @@ QUESTION = Hop(
 )
 GRADED = ("total", "threshold", "accepted")
 RANGES = ("criteria",)
-SCORE = Hop(
-    "score", "graded", "scorer.score", SCORER_QUEUE, AnsweredTask, Score, begins=True, kept=GRADED, details=RANGES
+SCORE: Hop[AnyPair, Score] = Hop(
+    "score",
+    "graded",
+    "scorer.score",
+    SCORER_QUEUE,
+    TypeAdapter(AnyPair),
+    Score,
+    begins=True,
+    kept=GRADED,
+    details=RANGES,
 )
 OFFER = Hop(
     "score",

@@ -40,7 +40,7 @@ def read_message(
         return entry, None, GiveUp(f"{hop.task} takes one JSON object as its only argument.")
     entry = _entry(request, hop, args[0], queue)
     try:
-        return entry, hop.message.model_validate(args[0]), None
+        return entry, hop.read(args[0]), None
     except ValidationError as error:
         return entry, None, GiveUp(readable(error, hop.task))
 

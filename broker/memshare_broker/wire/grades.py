@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field, field_validator
 
 from memshare_broker.wire.forms import Label, Percent, Written
-from memshare_broker.wire.messages import MAX_MEMORIES, AnsweredTask, Message, Shown, Usage
+from memshare_broker.wire.messages import MAX_MEMORIES, AnyPair, Message, OutsidePair, Shown, Usage
 
 
 class OfferedPair(Message):
@@ -39,9 +39,9 @@ class OfferedPair(Message):
             raise ValueError("a 'share' is judged by agents of the deployment alone: leave it out")
         return shown
 
-    def answered(self, journey: str) -> AnsweredTask:
-        """The pair as the scorer takes it from agents."""
-        return AnsweredTask(journey=journey, offered=True, **self.model_dump(exclude={"recall_id", "trial"}))
+    def answered(self, journey: str) -> OutsidePair:
+        """The pair as it is graded."""
+        return OutsidePair(journey=journey, **self.model_dump(exclude={"recall_id", "trial"}))
 
 
 class QuestionTask(Message):
@@ -91,7 +91,7 @@ class Score(Message):
 class GradedTask(Message):
     """From the scorer to the memory service: the pair with its score."""
 
-    task: AnsweredTask
+    task: AnyPair
     score: Score
 
 

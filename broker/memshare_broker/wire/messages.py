@@ -268,11 +268,12 @@ class Examples(Message):
 
 
 class AnsweredTask(Message):
-    """From an agent to the scorer: the pair, and where it came from.
+    """The parent of the pairs that the scorer grades: a prompt and its answer, and where they come from.
 
-    The embedding of the prompt is None where nobody has made it yet.
+    `what` tells the kinds of pairs apart. The embedding of the prompt is None where nobody has made it yet.
     """
 
+    what: str
     journey: str
     agent: Label
     kind: Label | None
@@ -280,25 +281,69 @@ class AnsweredTask(Message):
     rubric: Label
     prompt: str
     answer: str
-    model: str | None = Field(description="None for an answer that a person brought in")
+    model: str | None = Field(default=None, description="None for an answer that a person brought in")
     submitter: Label
-    shown: tuple[Shown, ...]
+    shown: tuple[Shown, ...] = ()
+    embedding: Embedding | None = None
+    remember: bool = True
+
+    @property
+    def task_id(self) -> str | None:
+        """The task whose answer it is; None for one that a person brought in."""
+        return self.journey
+
+
+class AgentPair(AnsweredTask):
+    """What an agent of the deployment answered."""
+
+    what: Literal["agent"] = "agent"
     withheld: Shown | None = Field(default=None, description="the memory that was recalled and, at random, not shown")
     randomized: bool = Field(default=False, description="whether one of its memories might have been withheld")
     examples: Examples | None = Field(default=None, description="None where the number of memories was given")
-    embedding: Embedding | None = None
-    remember: bool = True
-    offered: bool = Field(default=False, description="whether somebody outside answered it, and says what was shown")
     learnt: tuple[Learnt, ...] = Field(default=(), max_length=MAX_LEARNT, description="to be remembered with it")
     parts: tuple[PartAnswer, ...] = Field(
         default=(), max_length=MAX_PARTS, description="its sub-questions, to be graded once it is remembered"
     )
-    part_of: str | None = Field(default=None, description="the journey of the task whose sub-question it is")
     known: tuple[str, ...] = Field(
         default=(), description="answers to nearly the same prompt that people brought in: it is graded beside them"
     )
-    seed: bool = Field(default=False, description="whether the answer is a standard one, to begin a pool with")
-    regrades: UUID | None = Field(default=None, description="the memory that it is already, to be graded again")
+
+
+class PartPair(AnsweredTask):
+    """A sub-question of a task that was remembered, and its answer; its verdict has credited what it was shown."""
+
+    what: Literal["part"] = "part"
+    part_of: str = Field(description="the journey of the task whose sub-question it is")
+
+
+class OutsidePair(AnsweredTask):
+    """What somebody outside answered, who says which memories were shown."""
+
+    what: Literal["offer"] = "offer"
+
+
+class SeedPair(AnsweredTask):
+    """A standard answer, to begin a pool with."""
+
+    what: Literal["seed"] = "seed"
+    model: None = None
+    shown: tuple[()] = ()
+
+    @property
+    def task_id(self) -> None:
+        return None
+
+
+class RegradePair(AnsweredTask):
+    """A memory that is graded again."""
+
+    what: Literal["regrade"] = "regrade"
+    model: None = None
+    shown: tuple[()] = ()
+    memory_id: UUID
+
+
+AnyPair = Annotated[AgentPair | PartPair | OutsidePair | SeedPair | RegradePair, Field(discriminator="what")]
 
 
 Record = dict[str, Any]

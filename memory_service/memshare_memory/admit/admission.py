@@ -16,7 +16,7 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, Settlement
-from memshare_broker.wire.messages import AnsweredTask, Learnt, Shown, derived_id
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, Shown, derived_id
 from memshare_memory.admit.after import Admitted, After, parts_among
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
@@ -41,7 +41,7 @@ class StoredStatements(NamedTuple):
 
 
 def keep_learnt(
-    recall: Recall, client: redis.Redis, task: AnsweredTask, *, concepts: bool = False, text_limit: int = PROMPT_LIMIT
+    recall: Recall, client: redis.Redis, task: AgentPair, *, concepts: bool = False, text_limit: int = PROMPT_LIMIT
 ) -> StoredStatements:
     """Store what a task's sources taught; what the pool knows from the same source already is that memory.
 
@@ -137,7 +137,7 @@ class Admission:
         ]
         standing = that_stands(memory, rivals)
         if standing:
-            if task.seed:
+            if memory.task_id is None:
                 note_seeds(self._client, store, there=[standing])  # a run that was killed may not have noted it
             return Settlement(memory_id=standing.id, outcome="duplicate", reason=why_it_stands(standing)), ()
 
@@ -166,13 +166,8 @@ class Admission:
 def memory_of(
     graded: GradedTask, created: float, because: Sequence[Cause] | None = None, learnt: Sequence[UUID] = ()
 ) -> Memory:
-    """The memory that a graded pair would become: a seed as one that a person brought in, of no task.
-
-    With `because` it is stale.
-    """
+    """The memory that a graded pair would become; with `because` it is stale."""
     task, score = graded.task, graded.score
-    if task.seed:
-        because = None
     return Memory(
         id=memory_id(task.pool, task.prompt, task.answer),
         pool=task.pool,
@@ -185,7 +180,7 @@ def memory_of(
         score=score.total,
         criteria=score.criteria,
         rubric_version=score.rubric_version,
-        task_id=None if task.seed else task.journey,
+        task_id=task.task_id,
         parents=(*(shown.id for shown in task.shown), *learnt),
         created=created,
         status="active" if because is None else "stale",

@@ -18,7 +18,7 @@ from memshare_broker.delivery.hops import LEARN, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.lessons import ComparedPairs, Extracted, NotedConcepts, NotedPairs
-from memshare_broker.wire.messages import AnsweredTask, Shown, derived_id
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.lessons import Lessons
@@ -64,7 +64,7 @@ def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outc
     return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")
 
 
-def gradings(task: AnsweredTask, memory: Memory) -> list[NextMessage]:
+def gradings(task: AgentPair, memory: Memory) -> list[NextMessage]:
     """The messages that have a task's sub-questions graded, each in a journey of its own.
 
     Their parents are what they were answered from, and `memory`, which the task's own answer became.
@@ -73,7 +73,7 @@ def gradings(task: AnsweredTask, memory: Memory) -> list[NextMessage]:
     messages: dict[str, NextMessage] = {}
     for part in task.parts:
         journey = str(derived_id(task.journey, "part", str(memory_id(task.pool, part.question, part.answer))))
-        pair = AnsweredTask(
+        pair = PartPair(
             journey=journey,
             agent=task.agent,
             kind=task.kind,
@@ -92,7 +92,7 @@ def gradings(task: AnsweredTask, memory: Memory) -> list[NextMessage]:
 
 def parts_among(messages: Iterable[NextMessage]) -> dict[UUID, UUID]:
     """The journeys of the sub-questions among messages, by the memories that these may become."""
-    pairs = [one.body for one in messages if isinstance(one.body, AnsweredTask)]
+    pairs = [one.body for one in messages if isinstance(one.body, PartPair)]
     return {memory_id(pair.pool, pair.prompt, pair.answer): UUID(pair.journey) for pair in pairs}
 
 
@@ -134,6 +134,8 @@ def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) ->
         return (extraction(new.memory, new.task.journey),)
 
     def parts(new: Admitted) -> Iterable[NextMessage]:
-        return () if new.stale else gradings(new.task, new.memory)
+        if new.stale or not isinstance(new.task, AgentPair):
+            return ()
+        return gradings(new.task, new.memory)
 
     return (judged, *((named,) if concepts else ()), parts)

@@ -12,7 +12,7 @@ import redis
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
-from memshare_broker.wire.messages import AnsweredTask, Embedding, Shown
+from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall import reward
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GivenCredit, GradeOfKind, WaitingEvidence
@@ -90,7 +90,7 @@ def as_evidence(
         if memory.id in vectors
     }
     answered = task if isinstance(task, AnsweredTask) else None
-    of_answer: Literal["offer", "outcome"] = "offer" if answered and answered.offered else "outcome"
+    of_answer: Literal["offer", "outcome"] = "offer" if is_from_outside(task) else "outcome"
     prompt = recall.vector(answered.embedding if answered else None, task.prompt)
     return [
         Evidence(
@@ -240,7 +240,9 @@ def of_own_pool(recall: Recall, task: _Task) -> _Task:
 
 def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
     """True if shown memories, or their worth, are stated from outside: agents of the deployment judge by shares."""
-    return task.offered if isinstance(task, AnsweredTask) else all(one.share is None for one in task.shown)
+    if isinstance(task, VerdictTask):
+        return all(one.share is None for one in task.shown)
+    return isinstance(task, OutsidePair)
 
 
 def _once(shown: Sequence[Shown]) -> Iterable[Shown]:

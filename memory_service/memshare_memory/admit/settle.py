@@ -14,8 +14,8 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
-from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Settlement, SettlementOutcome, VerdictTask
-from memshare_broker.wire.messages import AnsweredTask
+from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
+from memshare_broker.wire.messages import AgentPair, PartPair, RegradePair
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
@@ -59,8 +59,8 @@ class SettleStage:
 
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
-        if graded.task.regrades is not None:
-            return _regrade(self._pool, self._client, graded, graded.task.regrades)
+        if isinstance(graded.task, RegradePair):
+            return _regrade(self._pool, self._client, graded.task, graded.score)
         if not graded.task.remember:
             return _ended("not kept", "the task was submitted with remember=false: it was graded, and that is all")
 
@@ -68,14 +68,13 @@ class SettleStage:
         recall = self._pool()
         task = of_own_pool(recall, graded.task)
         graded = graded.model_copy(update={"task": task})
-        credited = self._crediting.graded(recall, journey, graded) if task.part_of is None else Credited([])
-        if task.randomized:
-            self._count_lift(recall.store, journey, graded, credited.memories)
-        if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
-            self._how_many.count(task.pool, task.kind, journey, graded.score.total, task.examples)
+        credited = Credited([]) if isinstance(task, PartPair) else self._crediting.graded(recall, journey, graded)
+        learnt = StoredStatements((), ())
+        if isinstance(task, AgentPair):
+            self._count_tries(recall.store, task, graded.score.total, credited.memories)
 
-        # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
-        learnt = self._keep_learnt(task)
+            # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
+            learnt = self._keep_learnt(task)
 
         # 3. Admit the pair to its pool.
         settlement, following = self._admit(recall, graded, [memory.id for memory in learnt.memories])
@@ -99,13 +98,15 @@ class SettleStage:
         learn = for_evidence(task, recall, credited.evidence)
         return Outcome(MemoriesCredited(memories=len(credited.memories)), learn)
 
-    def _count_lift(self, store: Store, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
-        """Count the task in the lift of the memories that are still there: those shown, or the one withheld."""
-        task = graded.task
-        ids_of = [one.id for one in shown] if task.withheld is None else list(by_ids(store, [task.withheld.id]))
-        self._lift.count(task.pool, journey, graded.score.total, ids_of, withheld=task.withheld is not None)
+    def _count_tries(self, store: Store, task: AgentPair, score: float, shown: Sequence[Memory]) -> None:
+        """Count the task in the lift of the memories that are still there, and in what each number of them gives."""
+        if task.randomized:
+            ids_of = [one.id for one in shown] if task.withheld is None else list(by_ids(store, [task.withheld.id]))
+            self._lift.count(task.pool, task.journey, score, ids_of, withheld=task.withheld is not None)
+        if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
+            self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
 
-    def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
+    def _keep_learnt(self, task: AgentPair) -> StoredStatements:
         if not task.learnt:
             return StoredStatements((), ())
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
@@ -136,12 +137,12 @@ def _ended(outcome: SettlementOutcome, reason: str, memory: UUID | None = None) 
     return Outcome(Settlement(memory_id=memory, outcome=outcome, reason=reason), ended=outcome)
 
 
-def _regrade(pool: Pool, client: redis.Redis, graded: GradedTask, memory: UUID) -> Outcome:
+def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -> Outcome:
     """Write the score to the memory, if it says what was graded; a score that is too low hides it.
 
     One that was stale is not so any more.
     """
-    task, score = graded.task, graded.score
+    memory = task.memory_id
     with pool.writing(alone_in=task.pool) as recall:
         before = by_ids(recall.store, [memory]).get(memory)
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):

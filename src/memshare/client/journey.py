@@ -29,7 +29,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import OfferedPair, Opinion, QuestionTask, Score, Settlement
 from memshare_broker.wire.lessons import Compared, Extracted, Lesson, NotedConcepts
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Quoted, Record, Shown, Step, Usage, derived_id
+from memshare_broker.wire.messages import AgentTask, Quoted, Record, Shown, Step, Usage, derived_id
 
 What = Literal["task", "standard answer", "seed"]
 
@@ -65,10 +65,9 @@ def begun_with(task: object, stage: object, body: object) -> Begun:
             wanted = QuestionTask.model_validate(body)
             return Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
         if stage == SCORE.name:
-            pair = AnsweredTask.model_validate(body)
-            what: What = "seed" if pair.seed else "task"
+            pair = SCORE.read(body)
             return Begun(
-                what=what,
+                what="seed" if pair.what == "seed" else "task",
                 memories=tuple(one for one in pair.shown if one.share != 0),
                 **pair.model_dump(
                     include={"prompt", "submitter", "kind", "answer", "agent", "pool", "model", "part_of"}

@@ -10,7 +10,7 @@ from memshare.client.pools import is_graded_by_programs, require_scorer_model
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import AnsweredTask, derived_id
+from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_memory.memory import Memory
 
 
@@ -34,7 +34,7 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
     """Have a memory graded, which the submitter pays for; returns the journey, which is the same until it has ended."""
     agent, rubric = grader_of(client, memory)
     name = _journey_of(memory)
-    pair = AnsweredTask(
+    pair = RegradePair(
         journey=name,
         agent=agent,
         kind=memory.kind,
@@ -42,10 +42,8 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
         rubric=rubric,
         prompt=memory.prompt or "",
         answer=memory.answer,
-        model=None,
         submitter=submitter,
-        shown=(),
-        regrades=memory.id,
+        memory_id=memory.id,
     )
     if not client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True)) and not being_graded(client, [memory]):
         name = str(uuid4())  # it was given up before, or graded when it was as it is now

@@ -20,7 +20,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.grades import GradedTask, Score
-from memshare_broker.wire.messages import AnsweredTask, Shown, Usage, derived_id
+from memshare_broker.wire.messages import AgentPair, Shown, Usage, derived_id
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.memory import folded, memory_id
 
@@ -220,7 +220,7 @@ def entry_of(step: str, settled: Settled) -> Entry:
     """The message that settles a pair, the same each time."""
     pool, agent, rubric, pair = settled
     journey = str(derived_id("evaluate", "settle", step, pool, pair.item.id, folded(pair.answer)))
-    task = AnsweredTask(
+    task = AgentPair(
         journey=journey,
         agent=agent,
         kind=pair.item.kind,

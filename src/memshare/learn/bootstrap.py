@@ -25,7 +25,7 @@ from memshare_broker.errors import BadInput, QueueFull
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import Written, refuse_too_long
 from memshare_broker.wire.grades import QuestionTask
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Message, derived_id
+from memshare_broker.wire.messages import AgentTask, Message, SeedPair, derived_id
 from memshare_memory.memory import saying
 from memshare_memory.stores.store import Where
 
@@ -246,7 +246,7 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
     if card.rubric is None:
         raise BadInput(f"The worker of agent {card.name!r} does not say its rubric: start it anew with this version.")
     name = str(derived_id("seed", card.pool, card.rubric, line.agent, line.kind or "", line.prompt or "", line.answer))
-    pair = AnsweredTask(
+    pair = SeedPair(
         journey=name,
         agent=line.agent,
         kind=line.kind,
@@ -254,9 +254,6 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
         rubric=card.rubric,
         prompt=line.prompt or "",
         answer=line.answer,
-        model=None,
         submitter=submitter,
-        shown=(),
-        seed=True,
     )
     return SCORE.entry(pair, name, LOW, begins=True)

@@ -10,7 +10,7 @@ from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE, NextMessage
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Turn, Usage
+from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Turn, Usage
 from memshare_llm.chat import OLLAMA, Reply, Window
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -58,7 +58,7 @@ def test_memories_that_do_not_fit_are_neither_shown_nor_credited_and_the_answer_
     answer, following = outcome.record, outcome.following
     assert isinstance(answer, Answer)
     assert isinstance(following, NextMessage)
-    assert isinstance(following.body, AnsweredTask)
+    assert isinstance(following.body, AgentPair)
     assert [one.id for one in answer.memories] == [one.id for one in following.body.shown] == [near.id]
     (note,) = answer.notes
     assert str(far.id) in note
@@ -111,7 +111,7 @@ def test_what_is_graded_and_remembered_is_the_users_prompt_alone(
     assert outcome.following is not None
     assert outcome.following.hop is SCORE
     pair = outcome.following.body
-    assert isinstance(pair, AnsweredTask)
+    assert isinstance(pair, AgentPair)
     assert (pair.prompt, pair.answer) == ("new lamp", "There was a lamp")
     assert (pair.journey, pair.agent, pair.kind, pair.pool) == ("journey-1", "poem", "limerick", "poem")
     assert (pair.rubric, pair.submitter, pair.model) == ("poem", "ada", "scripted")
@@ -131,7 +131,7 @@ def test_an_answer_is_graded_beside_what_people_brought_in_for_nearly_the_same_p
     following = AnswerStage(agent, ScriptedChat("A lamp."), memory, 100).run("journey", task).following
 
     assert following is not None
-    assert isinstance(following.body, AnsweredTask)
+    assert isinstance(following.body, AgentPair)
     assert following.body.known == (("Verse on red lamp by the sea",) if claims else ())
 
 
@@ -141,14 +141,14 @@ def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: Memory
 
     pairs = [outcome.following.body for task in tasks if (outcome := answering.run("journey-1", task)).following]
 
-    assert [pair.remember for pair in pairs if isinstance(pair, AnsweredTask)] == [True, False]
+    assert [pair.remember for pair in pairs if isinstance(pair, AgentPair)] == [True, False]
 
 
 def test_a_task_that_is_shown_no_memory_is_not_encoded(memory: MemoryClient, encoder: WordEncoder) -> None:
     outcome = AnswerStage(POEM, ScriptedChat("A"), memory, 100).run("journey-1", AgentTask(prompt="lamp", memories=0))
 
     assert outcome.following is not None
-    assert isinstance(outcome.following.body, AnsweredTask)
+    assert isinstance(outcome.following.body, AgentPair)
     assert outcome.following.body.embedding is None
     assert encoder.encoded == []
 
@@ -172,7 +172,7 @@ def test_a_conversation_is_answered_turn_by_turn_and_handed_on_as_one_text(memor
 
     assert [turn.role for turn in chat.conversations[0]] == ["system", "user", "assistant", "user"]
     assert outcome.following is not None
-    assert isinstance(outcome.following.body, AnsweredTask)
+    assert isinstance(outcome.following.body, AgentPair)
     assert outcome.following.body.prompt == "User: A limerick\nAssistant: About what?\nUser: A lamp"
 
 
@@ -232,7 +232,7 @@ def test_a_withheld_memory_is_not_in_the_prompt_and_is_noted(recall: Recall, mem
 
     answer, pair = outcome.record, outcome.following.body
     assert isinstance(answer, Answer)
-    assert isinstance(pair, AnsweredTask)
+    assert isinstance(pair, AgentPair)
     [gone] = [one for one in memories if answer.withheld and one.id == answer.withheld.id]
     [left] = [one for one in memories if one != gone]
     said = [turn.content for turn in chat.conversations[0]]

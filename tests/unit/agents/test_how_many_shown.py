@@ -8,7 +8,7 @@ import redis
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Examples
+from memshare_broker.wire.messages import AgentPair, AgentTask, Examples
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import HowMany
 from memshare_memory.recall.recall import Recall
@@ -30,10 +30,10 @@ def learnt(redis_client: redis.Redis, recall: Recall) -> HowMany:
     return bandit
 
 
-def handed_on(stage: AnswerStage, task: AgentTask) -> AnsweredTask:
+def handed_on(stage: AnswerStage, task: AgentTask) -> AgentPair:
     following = stage.run("journey-1", task).following
     assert isinstance(following, NextMessage)
-    assert isinstance(following.body, AnsweredTask)
+    assert isinstance(following.body, AgentPair)
     return following.body
 
 

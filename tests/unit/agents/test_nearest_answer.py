@@ -8,7 +8,7 @@ from memshare_agents.answering import nearest_answer
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.wire.grades import QuestionTask
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Quoted
+from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Quoted
 from memshare_llm.no_model import NoModel, NoModelSet
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, Recollection
@@ -46,7 +46,7 @@ def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory:
     assert shown.id == near.id
     assert (answer.withheld, answer.steps, answer.usage.prompt_tokens) == (None, (), 0)
     [following] = outcome.followings
-    assert isinstance(following.body, AnsweredTask)
+    assert isinstance(following.body, AgentPair)
     assert (following.body.answer, following.body.model, following.body.randomized) == (WORDS, "offline", False)
 
 

@@ -12,7 +12,7 @@ from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import Question, QuestionTask
-from memshare_broker.wire.messages import AgentTask, AnsweredTask, Usage
+from memshare_broker.wire.messages import AgentTask, SeedPair, Usage
 from memshare_llm.limits.budget import Prices
 from memshare_llm.limits.metered import Metered, unmetered
 from memshare_llm.limits.usage import UsageLog, Used
@@ -44,8 +44,8 @@ def test_the_question_and_the_standard_answer_are_graded_as_a_seed_that_no_model
     assert outcome.following is not None
     assert outcome.following.hop is SCORE
     pair = outcome.following.body
-    assert isinstance(pair, AnsweredTask)
-    assert (pair.prompt, pair.answer, pair.seed, pair.model, pair.shown) == (question.question, VERSE, True, None, ())
+    assert isinstance(pair, SeedPair)
+    assert (pair.prompt, pair.answer, pair.model, pair.shown) == (question.question, VERSE, None, ())
     assert (pair.journey, pair.agent, pair.kind, pair.pool, pair.rubric) == (
         "journey-1",
         "poem",
@@ -123,7 +123,7 @@ def test_a_task_is_not_shown_the_memories_that_would_give_it_away(recall: Recall
     outcome = answering.run("journey-1", task)
 
     assert outcome.following is not None
-    assert isinstance(outcome.following.body, AnsweredTask)
+    assert isinstance(outcome.following.body, SeedPair)
     shown = {one.id for one in outcome.following.body.shown}
     assert len(shown) == 3
     assert shown < {memory.id for memory in memories[1:]}

@@ -14,7 +14,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import CriterionScore, Question, Score, Settlement
 from memshare_broker.wire.messages import Answer, Message, Quoted, Shown, Step, Usage
-from tests.support.answered import a_task
+from tests.support.answered import a_seed
 
 ANSWER = Answer(
     task_id="t1",
@@ -114,7 +114,7 @@ def test_the_journey_of_a_standard_answer_begins_with_its_question(ledger: Ledge
 
 
 def test_the_journey_of_a_seed_begins_at_the_scorer(ledger: Ledger) -> None:
-    pair = a_task("plan").model_copy(update={"journey": "t1", "seed": True, "model": None, "embedding": None})
+    pair = a_seed("plan").model_copy(update={"journey": "t1"})
     ledger.open(entry("score", pair.model_dump(mode="json")))
     queued = read_journey(ledger, "t1")
     record(ledger, "score", SCORE)

@@ -11,7 +11,7 @@ from memshare_broker.wire.messages import derived_id
 from memshare_llm.no_model import NoModel, NoModelSet
 from memshare_scorer.rubric import BUNDLED, find_rubric
 from memshare_scorer.tasks import ScoreStage
-from tests.support.answered import a_task
+from tests.support.answered import a_seed, a_task
 from tests.support.scripted_chat import ScriptedChat
 
 
@@ -54,7 +54,7 @@ def test_a_seed_is_not_judged_by_the_mean_of_other_seeds(tmp_path: Path) -> None
     (tmp_path / "fixed.rubric.toml").write_text(text.replace("threshold = 81", "threshold = 70"))
 
     for rubric, threshold in (("mine", 81), ("fixed", 70)):
-        task = a_task(rubric).model_copy(update={"seed": True})
+        task = a_seed(rubric)
         record = ScoreStage(ScriptedChat(full_marks("plan")), tmp_path, 1, {"plan": 64.5}.get).run("j", task).record
 
         assert isinstance(record, Score)
@@ -92,4 +92,4 @@ def test_without_a_model_a_pair_ends_with_no_score_and_no_memory() -> None:
 
 def test_without_a_model_a_seed_is_given_up_so_that_it_can_be_tried_again() -> None:
     with pytest.raises(NoModelSet, match="Not graded: no model"):
-        ScoreStage(NoModel(), None, 1, no_seeds).run("journey-1", a_task("plan").model_copy(update={"seed": True}))
+        ScoreStage(NoModel(), None, 1, no_seeds).run("journey-1", a_seed("plan"))

@@ -18,7 +18,7 @@ from memshare_broker.delivery.hops import CREDIT, SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.messages import AgentTask, Answer, AnsweredTask, Step, Turn, Usage
+from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Step, Turn, Usage
 from memshare_llm.chat import Chat, Reply
 from memshare_llm.limits.metered import Payer
 from memshare_llm.worker import Unfinished
@@ -81,7 +81,7 @@ def test_a_verified_answer_is_the_models_own_words_and_goes_to_the_scorer(recall
     assert outcome.following is not None
     assert outcome.following.hop is SCORE
     pair = outcome.following.body
-    assert isinstance(pair, AnsweredTask)
+    assert isinstance(pair, AgentPair)
     assert (pair.prompt, pair.answer, pair.pool, pair.rubric) == (
         "Who built the mill?", "Ada Korn.", "reasoning", "integrated"
     )  # fmt: skip
@@ -100,7 +100,7 @@ def test_sub_questions_are_handed_on_with_the_answer_where_the_agent_is_told_to(
     outcome = answering(memory, chat, sub_questions=most).run("journey-1", AgentTask(prompt="Who, and when?"))
 
     graded, judgement = outcome.followings
-    assert isinstance(graded.body, AnsweredTask)
+    assert isinstance(graded.body, AgentPair)
     assert [one.question for one in graded.body.parts] == handed_on
     assert [one.id for part in graded.body.parts for one in part.shown] == [document_id("mill.html") for _ in handed_on]
     assert isinstance(judgement.body, VerdictTask)

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
-from memshare_broker.wire.messages import Shown
+from memshare_broker.wire.messages import OutsidePair, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
@@ -20,7 +20,7 @@ from memshare_memory.recall.credibility import ALPHA
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
-from tests.support.graded import graded
+from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 
 FACT = "The museum is closed on Mondays"
@@ -51,7 +51,7 @@ def say(settle: SettleStage, memory: Memory, verdict: float, journey: str, by: s
 
 def offered(recall: Recall, shown: Memory, score: float, journey: str, by: str = "mallory") -> GradedTask:
     pair = graded(recall, journey, f"{journey}!", score=score, journey=journey, shown=[shown.id], submitter=by)
-    return pair.model_copy(update={"task": pair.task.model_copy(update={"offered": True})})
+    return as_pair(OutsidePair, pair)
 
 
 @pytest.mark.parametrize("way", ["feedback", "offers"])

@@ -10,7 +10,7 @@ import redis
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.wire.grades import GradedTask, Settlement
-from memshare_broker.wire.messages import AnsweredTask, PartAnswer, Shown
+from memshare_broker.wire.messages import AgentPair, PartAnswer, PartPair, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
@@ -20,7 +20,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
-from tests.support.graded import graded
+from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 
 QUESTION, ANSWER = "Who built the mill of Larkfield?", "Ada Korn did."
@@ -46,8 +46,8 @@ def whole(recall: Recall, read: Memory, *, score: float = 90, journey: str = "on
     return pair.model_copy(update={"task": pair.task.model_copy(update={"parts": parts, **fields})})
 
 
-def sent(outcome: Outcome) -> list[AnsweredTask]:
-    return [one.body for one in outcome.followings if isinstance(one.body, AnsweredTask)]
+def sent(outcome: Outcome) -> list[PartPair]:
+    return [one.body for one in outcome.followings if isinstance(one.body, PartPair)]
 
 
 def settlement(outcome: Outcome) -> Settlement:
@@ -55,7 +55,7 @@ def settlement(outcome: Outcome) -> Settlement:
     return outcome.record
 
 
-def settled_whole(settle: SettleStage, recall: Recall, read: Memory) -> tuple[UUID, AnsweredTask]:
+def settled_whole(settle: SettleStage, recall: Recall, read: Memory) -> tuple[UUID, PartPair]:
     done = settle.run("one", whole(recall, read))
     [part] = sent(done)
     found = settlement(done).memory_id
@@ -63,7 +63,7 @@ def settled_whole(settle: SettleStage, recall: Recall, read: Memory) -> tuple[UU
     return found, part
 
 
-def of_part(recall: Recall, part: AnsweredTask, score: float = 90) -> GradedTask:
+def of_part(recall: Recall, part: PartPair, score: float = 90) -> GradedTask:
     return GradedTask(task=part, score=graded(recall, "any", "any", score=score).score)
 
 
@@ -132,7 +132,7 @@ def test_a_sub_question_does_not_credit_what_it_was_answered_from(
 
     settle.run(part.journey, of_part(recall, part))
     [untried] = arms.of("poem", [read.id])
-    settle.run("task", of_part(recall, part.model_copy(update={"journey": "task", "part_of": None})))
+    settle.run("task", as_pair(AgentPair, of_part(recall, part), journey="task"))
 
     assert untried.credits == 0
     assert arms.of("poem", [read.id])[0].credits == 1, "a task credits"

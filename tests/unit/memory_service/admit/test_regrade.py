@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
-from memshare_broker.wire.messages import AnsweredTask, Usage
+from memshare_broker.wire.messages import RegradePair, Usage
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.admit.settle import SettleStage
@@ -19,9 +19,9 @@ from tests.support.memories import remembered
 
 
 def graded(memory: Memory, total: float, answer: str | None = None) -> GradedTask:
-    task = AnsweredTask(
+    task = RegradePair(
         journey="again", agent="poem", kind=None, pool=memory.pool, rubric="poem", prompt=memory.prompt or "",
-        answer=answer or memory.answer, model=None, submitter="eve", shown=(), regrades=memory.id,
+        answer=answer or memory.answer, submitter="eve", memory_id=memory.id,
     )  # fmt: skip
     score = Score(
         total=total, threshold=80, accepted=total >= 80, criteria={}, rubric="poem", rubric_version="2", model="m",

@@ -13,6 +13,7 @@ import redis
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.messages import SeedPair
 from memshare_memory.admit.admission import NEAR_DUPLICATE, SAME_ANSWERS, memory_of, that_stands
 from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.seeds import seeds_mean
@@ -22,7 +23,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import Arms
 from memshare_memory.recall.recall import CANDIDATES, Recall
 from memshare_memory.stores.store import Where
-from tests.support.graded import graded
+from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 
 Run = Callable[[GradedTask], Settlement]
@@ -334,7 +335,7 @@ def settled_id(stage: SettleStage, pair: GradedTask) -> UUID:
 
 
 def as_seed(pair: GradedTask) -> GradedTask:
-    return pair.model_copy(update={"task": pair.task.model_copy(update={"seed": True, "model": None})})
+    return as_pair(SeedPair, pair, model=None)
 
 
 def test_a_seed_is_trusted_and_of_no_task_and_counts_in_the_mean(

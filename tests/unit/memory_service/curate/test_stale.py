@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
+from memshare_broker.wire.messages import RegradePair
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
@@ -14,7 +15,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall
-from tests.support.graded import graded
+from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 
 MONDAYS, TUESDAYS = "The museum is closed on Mondays.", "The museum is closed on Tuesdays."
@@ -92,9 +93,8 @@ def test_a_stale_memory_that_is_graded_again_is_active_or_hidden(
     curate.edit(Edit(id=statement.id, answer=TUESDAYS))
 
     again = graded(recall, derived.prompt or "", derived.answer, score=score)
-    task = again.task.model_copy(update={"regrades": derived.id})
     SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run(
-        "regraded", again.model_copy(update={"task": task})
+        "regraded", as_pair(RegradePair, again, model=None, memory_id=derived.id)
     )
 
     assert curate.get(derived.id).status == status

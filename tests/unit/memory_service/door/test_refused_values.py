@@ -49,8 +49,8 @@ def test_a_verdict_that_is_no_share_is_refused(verdict: float) -> None:
 
 def test_a_score_that_is_no_number_is_refused() -> None:
     task = {
-        "journey": "1", "agent": "poem", "kind": None, "pool": "poem", "rubric": "poem", "prompt": "A lamp",
-        "answer": "Yes.", "model": None, "submitter": "ada", "shown": [],
+        "what": "agent", "journey": "1", "agent": "poem", "kind": None, "pool": "poem", "rubric": "poem",
+        "prompt": "A lamp", "answer": "Yes.", "model": None, "submitter": "ada", "shown": [],
     }  # fmt: skip
     score = {
         "total": float("nan"), "threshold": 81, "accepted": True, "criteria": {}, "rubric": "poem",

@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 import redis
 
+from memshare_broker.wire.messages import OutsidePair
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.writers import PEOPLE, Reading, Writers, writers, writers_key
-from tests.support.graded import graded
+from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 
 SMALL = Reading("poem", "small")
@@ -54,7 +55,7 @@ def test_a_graded_task_counts_for_the_writer_of_what_its_answer_followed(
     for number, score in enumerate((50, 50, 50, 50, 50, 90)):
         one = graded(recall, f"lamp {number}", "It is red and old", journey=str(number), score=score,
                      shown=[written[0].id])  # fmt: skip
-        one = one.model_copy(update={"task": one.task.model_copy(update={"offered": offered})})
+        one = as_pair(OutsidePair, one) if offered else one
         settle.run(str(number), one)
     settle.run(str(number), one)  # a message that is delivered again counts once
 
