@@ -8,16 +8,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from celery import Celery
-
 from memshare_agents.answering import AnswerMade, Withholding, nearest_answer, withhold_one
 from memshare_agents.prompt import ask_for_question, build_prompt, cut_note, fit
 from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
+from memshare_broker.app import App
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
@@ -194,26 +192,19 @@ class AnswerStage:
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
         question = Question(question=text, model=asked.model, usage=asked.usage, seconds=seconds)
         embedding = self.memory.embed(text, task.submitter)
-        return Outcome(
-            question, SCORE.next(SeedPair(**self._pair(journey, task, text, task.answer, embedding))), "asked"
-        )
+        pair = SeedPair(**self._pair(journey, task, text, task.answer, embedding))
+        return Outcome(question, SCORE.next(pair), "asked")
 
     def _pair(
         self, journey: str, task: AgentTask | QuestionTask, prompt: str, answer: str, embedding: Embedding | None
     ) -> dict[str, Any]:
         """The fields of every pair that this agent hands on to be graded."""
+        agent = self.agent
         return {
-            "journey": journey,
-            "agent": self.agent.name,
-            "kind": task.kind,
-            "pool": self.agent.pool,
-            "rubric": self.agent.rubric,
-            "prompt": prompt,
-            "answer": answer,
-            "submitter": task.submitter,
-            "embedding": embedding,
+            "journey": journey, "agent": agent.name, "kind": task.kind, "pool": agent.pool, "rubric": agent.rubric,
+            "prompt": prompt, "answer": answer, "submitter": task.submitter, "embedding": embedding,
             "remember": task.remember,
-        }
+        }  # fmt: skip
 
     def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
         """Message to the memory service about the answers on the way: the memories they rested on, and the verdicts."""
@@ -265,7 +256,7 @@ def _known(found: Sequence[Found]) -> tuple[str, ...]:
 
 
 def register(
-    app: Celery, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], AnswerStage]
+    app: App, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], AnswerStage]
 ) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
     add_stage(app, Stage(ANSWER.of(agent.name), lambda journey, task: answering().run(journey, task)), services)

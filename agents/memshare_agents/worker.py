@@ -5,12 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from celery import Celery
-
 from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
+from memshare_broker.app import App
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
@@ -64,7 +63,7 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
     return Reasoner(limits, chat, by_operator, open_sources(settings, _memory(settings)))
 
 
-def _register(app: Celery, settings: Settings) -> None:
+def _register(app: App, settings: Settings) -> None:
     for name, agent in load_roster(settings.agents_dir).items():
         register(app, agent, lambda: open_stage_services(settings), functools.partial(_answering, settings, name))
 

@@ -11,6 +11,9 @@ from kombu import Exchange, Queue
 from memshare_broker.sentinels import SCHEME, parse_sentinels
 from memshare_broker.settings import Settings, load_settings
 
+App = Celery
+"""The type of an app, for who hands one on without knowing what it is."""
+
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
 REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)

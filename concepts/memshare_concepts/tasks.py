@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 
-from celery import Celery
-
+from memshare_broker.app import App
 from memshare_broker.delivery.hops import EXTRACT, NOTE_CONCEPTS
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.lessons import Extracted, ExtractTask
@@ -112,6 +110,6 @@ class Extracting:
         return [one.memory for one in near if one.memory.concepts and one.memory.id != memory.id][:EXAMPLES]
 
 
-def register(app: Celery, services: Callable[[], StageServices], extracting: Callable[[], Extracting]) -> None:
+def register(app: App, services: Callable[[], StageServices], extracting: Callable[[], Extracting]) -> None:
     """Register the task; what it needs is built when the first message comes."""
     add_stage(app, Stage(EXTRACT, lambda journey, task: extracting().run(journey, task)), services)

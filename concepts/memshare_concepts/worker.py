@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from celery import Celery
-
-from memshare_broker.app import CONCEPTS_QUEUE
+from memshare_broker.app import CONCEPTS_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
@@ -30,7 +28,7 @@ def _extracting(settings: Settings) -> Extracting:
     return Extracting(chat, MemoryClient(settings), open_metering(settings), open_budget(settings).check, batches)
 
 
-def _register(app: Celery, settings: Settings) -> None:
+def _register(app: App, settings: Settings) -> None:
     register(app, functools.partial(open_stage_services, settings), functools.partial(_extracting, settings))
 
 

@@ -9,13 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import redis
-from celery import Celery
 from pydantic import ValidationError
 
-from memshare_broker.app import REPR_LENGTH
+from memshare_broker.app import REPR_LENGTH, App
 from memshare_broker.delivery.hops import CREDIT, NOTE_COMPARED, NOTE_CONCEPTS, SETTLE
-from memshare_broker.delivery.stage import Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.wire.forms import readable
@@ -27,7 +25,7 @@ from memshare_memory.pool.pool import Pool
 
 
 def register(
-    app: Celery,
+    app: App,
     services: Callable[[], StageServices],
     settle: Callable[[], SettleStage],
     pool: Callable[[], Pool],

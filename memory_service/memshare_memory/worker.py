@@ -7,16 +7,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import Any
 
-from celery import Celery, signals
-
-from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.app import MEMORY_QUEUE, App
 from memshare_broker.connection import connect
-from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.delivery.publish import outgoing
-from memshare_broker.delivery.stage_task import StageServices
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
+from memshare_broker.runtime.worker import WorkerPart, at_shutdown, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -56,7 +50,7 @@ def open_door(settings: Settings) -> DoorServer:
     pool = open_pool(settings)
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
-    send = functools.partial(_send, app, open_stage_services(settings))
+    send = functools.partial(open_stage_services(settings).send, app)
     curate = Curate(pool, client, send, concepts=settings.concepts, text_limit=settings.prompt_limit)
     service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
@@ -65,7 +59,7 @@ def open_door(settings: Settings) -> DoorServer:
     return door
 
 
-def _register(app: Celery, settings: Settings) -> None:
+def _register(app: App, settings: Settings) -> None:
     check_door(settings)
     client = connect(settings.redis)
     register_tasks(
@@ -93,12 +87,12 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         return
     door, claimed = open_door(settings), _claim(settings)
 
-    def close(**_: Any) -> None:
+    def close(**_: object) -> None:
         door.close()
         if claimed is not None:
             claimed.release()
 
-    signals.worker_shutdown.connect(close, weak=False)
+    at_shutdown(close)
 
 
 @functools.cache
@@ -113,14 +107,3 @@ def _pulse(settings: Settings, queues: Sequence[str]) -> None:
 
 part = WorkerPart(queues=lambda _: [MEMORY_QUEUE], register=_register, warm=_warm, pulse=_pulse)
 app = worker_app(part)
-
-
-AT_ONCE = 100
-
-
-def _send(app: Celery, services: StageServices, messages: Sequence[NextMessage]) -> None:
-    """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
-    for first in range(0, len(messages), AT_ONCE):
-        some = messages[first : first + AT_ONCE]
-        entries = [one.entry().signed(services.signer) for one in some]
-        services.ledger.send([outgoing(app, entry) for entry in entries])

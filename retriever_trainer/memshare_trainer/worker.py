@@ -6,13 +6,10 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from celery import Celery
-
-from memshare_broker.app import TRAINER_QUEUE
+from memshare_broker.app import TRAINER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.stage import Stage
-from memshare_broker.delivery.stage_task import add_stage
+from memshare_broker.delivery.stage import Stage, add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
@@ -47,7 +44,7 @@ def _learn(settings: Settings) -> LearnStage:
     return LearnStage(client, labeller, LabelCheck(client, model), kept=settings.lessons_kept, keep_days=tried_for)
 
 
-def _register(app: Celery, settings: Settings) -> None:
+def _register(app: App, settings: Settings) -> None:
     stage = Stage(LEARN, lambda journey, task: _learn(settings).run(journey, task))
     add_stage(app, stage, functools.partial(open_stage_services, settings))
 

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 
-from celery import Celery
-
+from memshare_broker.app import App
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
@@ -207,7 +205,7 @@ class CompareStage:
 
 
 def register(
-    app: Celery,
+    app: App,
     services: Callable[[], StageServices],
     scoring: Callable[[], ScoreStage],
     comparing: Callable[[], CompareStage],

@@ -5,12 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from celery import Celery
-
-from memshare_broker.app import SCORER_QUEUE
+from memshare_broker.app import SCORER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE
-from memshare_broker.delivery.keys import open_key
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
@@ -28,7 +25,7 @@ from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
 def _scoring(settings: Settings) -> ScoreStage:
     connections = settings.concurrency * settings.scorer_votes
     chat = open_limited(settings, settings.model_for("scorer"), "grades", connections=connections)
-    client = connect(settings.redis)
+    client, ledger = connect(settings.redis), open_stage_services(settings).ledger
     agents = KnownAgents(settings.agents_dir, lambda: [card for worker in present(client) for card in worker.agents])
     return ScoreStage(
         chat,
@@ -39,7 +36,7 @@ def _scoring(settings: Settings) -> ScoreStage:
         open_budget(settings).check,
         settings.prompt_limit,
         agents,
-        Places(settings.concurrency, lambda: client.zcard(open_key(SCORER_QUEUE))),
+        Places(settings.concurrency, lambda: ledger.open_in(SCORER_QUEUE)),
         lambda model, rubric, unsure: note_grade(client, model, rubric, unsure=unsure),
     )
 
@@ -55,7 +52,7 @@ def _comparing(settings: Settings) -> CompareStage:
     return CompareStage(chat, batches, _scoring(settings).places, open_metering(settings))
 
 
-def _register(app: Celery, settings: Settings) -> None:
+def _register(app: App, settings: Settings) -> None:
     require_checks(all_rubrics(settings.agents_dir).values())  # a broken file is refused at the start
     services = functools.partial(open_stage_services, settings)
     register(app, services, functools.partial(_scoring, settings), functools.partial(_comparing, settings))

@@ -18,11 +18,12 @@ PACKAGES = {folder.name for folder in ROOT.glob("*/memshare*") if folder.is_dir(
 CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
 SESSION, CONTRACTS = CONFIGURATION["session_options"], CONFIGURATION["contracts_options"]
 ARROWS = LayersContract(CONTRACTS[0]["name"], SESSION, CONTRACTS[0])
-[LIGHT] = [
+LIGHT, SEAM = (
     ForbiddenContract(contract["name"], SESSION, contract)
+    for name in ("torch", "kombu")
     for contract in CONTRACTS
-    if "torch" in contract.get("forbidden_modules", ())
-]
+    if name in contract.get("forbidden_modules", ())
+)
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +90,20 @@ def test_the_contract_breaks_when_what_agents_import_takes_torch(graph: grimp.Im
     graph.add_import(importer=importer, imported="torch")
 
     assert not LIGHT.check(graph, verbose=False).kept
+
+
+@pytest.mark.parametrize(
+    "imported", ["celery", "kombu", "memshare_broker.delivery.entry", "memshare_broker.delivery.keys"]
+)
+def test_the_contract_breaks_when_the_queues_are_named_outside_the_broker(
+    graph: grimp.ImportGraph, imported: str
+) -> None:
+    assert SEAM.check(deepcopy(graph), verbose=False).kept
+    assert {*SEAM.contract_options["source_modules"]} == PACKAGES - {"memshare_broker"}
+
+    graph.add_import(importer="memshare_llm.batches", imported=imported)
+
+    assert not SEAM.check(graph, verbose=False).kept
 
 
 @pytest.mark.parametrize(

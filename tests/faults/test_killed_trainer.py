@@ -10,10 +10,9 @@ from pathlib import Path
 import redis
 
 from memshare.client.client import Client
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import LEARN
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import derived_id
 from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.faults.worker_process import start_memshare
 from tests.support.chat_server import serving
@@ -27,15 +26,7 @@ LESSONS = 80
 
 def send(client: Client, task: LessonTask) -> None:
     """As the memory service does."""
-    entry = Entry(
-        id=str(derived_id(task.journey, "learn")),
-        task="retriever_trainer.learn",
-        queue="trainer",
-        body=task.model_dump(mode="json"),
-        journey=task.journey,
-        stage="learn",
-    )
-    client.send(entry)
+    client.send(LEARN.next(task, task.journey))
 
 
 def test_kills_at_random_moments_lose_no_lesson_count_none_twice_and_tear_no_version(

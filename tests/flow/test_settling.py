@@ -12,7 +12,7 @@ import pytest
 
 from memshare.demo.student_server import comparisons, labels
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.queues import AnsweredItem, Queues, Settled, entry_of
+from memshare.evaluation.queues import AnsweredItem, Queues, Settled, message_of
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
@@ -51,11 +51,11 @@ def settled(pool: str, number: int, total: float = 90.0, shown: tuple[UUID, ...]
 
 
 def test_the_message_that_settles_a_pair_is_the_same_each_time_and_another_for_another_step() -> None:
-    one, again = entry_of("step", settled(POOL, 0)), entry_of("step", settled(POOL, 0))
+    one, again = message_of("step", settled(POOL, 0)), message_of("step", settled(POOL, 0))
 
     assert one == again
     assert one.journey != one.id, "it has to be signed"
-    assert entry_of("other step", settled(POOL, 0)).id != one.id
+    assert message_of("other step", settled(POOL, 0)).id != one.id
 
 
 @pytest.mark.timeout(200)

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from memshare.client.client import Client
-from memshare.client.submission import Submission
+from memshare_broker.delivery.submission import Submission
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -1,4 +1,4 @@
-"""Contents of the ledger: open messages, and messages that wait beside their queues."""
+"""The rows of the ledger, and what its scripts are given and return."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from memshare_broker.wire.messages import Message, Priority, Record
+from memshare_broker.wire.messages import Parked as Parked
 from memshare_broker.wire.signing import Signer, digest
 
 
@@ -39,23 +40,6 @@ class Entry(Message):
     def signed(self, signer: Signer) -> Entry:
         """The same message with a signature of this deployment."""
         return self.model_copy(update={"signature": signer.sign(self.task, self.id, self.journey, self.body)})
-
-
-class Parked(Message):
-    """A message that waits beside its queue: `until` is Unix time in seconds, `hold` names what holds it back."""
-
-    id: str
-    queue: str
-    until: float
-    why: str
-    hold: str
-
-
-class Cancellation(Message):
-    """The early end of a journey: when it was ended, as Unix time in seconds, and why."""
-
-    at: float
-    why: str
 
 
 class CeleryResult(NamedTuple):

@@ -34,7 +34,16 @@ from memshare_broker.wire.lessons import (
     NotedConcepts,
     NotedPairs,
 )
-from memshare_broker.wire.messages import AgentTask, Answer, AnyPair, Message, Priority, derived_id
+from memshare_broker.wire.messages import (
+    USUAL_PRIORITY,
+    AgentTask,
+    Answer,
+    AnyPair,
+    Message,
+    Priority,
+    Record,
+    derived_id,
+)
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -83,181 +92,109 @@ class Hop(Generic[M, R]):
             return self.message.validate_python(body)
         return self.message.model_validate(body)
 
-    def next(self, body: M, journey: str | None = None) -> NextMessage:
-        """A message that follows from another one; `journey` as in `NextMessage`."""
-        return NextMessage(self, body, journey)
+    def next(
+        self, body: M, journey: str = "", priority: Priority | None = None, *, begins: bool | None = None
+    ) -> NextMessage:
+        """A message for this hop; the rest is as in `NextMessage`."""
+        return NextMessage(self, body, journey, priority, begins)
 
-    def entry(
-        self,
-        body: M,
-        journey: str,
-        priority: Priority = 3,
-        *,
-        begins: bool | None = None,
-        decides: bool | None = None,
-    ) -> Entry:
-        """A message as the ledger has it, not yet signed; it is the same one however often it is made.
-
-        `begins` and `decides` as in `Entry`; None: as is usual for this hop.
-        """
-        own = bool(self.journey_at)
-        return Entry(
-            id=str(derived_id(journey, self.name)) if own else journey,
-            task=self.task,
-            queue=self.queue,
-            body=body.model_dump(mode="json", exclude_none=not own),
-            journey=journey,
-            stage=self.name,
-            priority=max(priority, BEHIND) if self.behind else priority,
-            has_result=self.has_result,
-            begins=self.begins and not own if begins is None else begins,
-            decides=self.kept is not None if decides is None else decides,
-        )
+    def id_in(self, journey: str) -> str:
+        """The id of this hop's message of a journey."""
+        return str(derived_id(journey, self.name)) if self.journey_at else journey
 
 
 class NextMessage(NamedTuple):
-    """A message for the next hop. A hop has one message in a journey."""
+    """A message for the next hop, or for the first one of a journey. A hop has one message in a journey."""
 
     hop: Hop[Any, Any]
     body: Message
-    journey: str | None = None
-    """A journey of its own, which its body names; None: the one that it follows from."""
+    journey: str = ""
+    """A journey of its own, which its body names; empty: the one that it follows from."""
+    priority: Priority | None = None
+    """None: that of the message that it follows from."""
+    begins: bool | None = None
+    """True if the journey shows it as its task; None: as is usual for the hop."""
+    decides: bool | None = None
+    """True if its end is part of the journey's outcome; None: as is usual for the hop."""
 
-    def entry(self, journey: str = "", priority: Priority = 3) -> Entry:
-        """The message as the ledger has it; `journey` is the one that it follows from, if it has none of its own."""
-        return self.hop.entry(self.body, self.journey or journey, priority)
+    @property
+    def id(self) -> str:
+        """Its id, where it has a journey of its own."""
+        return self.hop.id_in(self.journey)
+
+    @property
+    def as_json(self) -> Record:
+        """What travels."""
+        return self.body.model_dump(mode="json", exclude_none=not self.hop.journey_at)
+
+    def entry(self, journey: str = "", priority: Priority = USUAL_PRIORITY) -> Entry:
+        """The message as the ledger has it, not yet signed; it is the same one however often it is made.
+
+        `journey` and `priority` are those of the message that it follows from.
+        """
+        hop, name = self.hop, self.journey or journey
+        level = priority if self.priority is None else self.priority
+        return Entry(
+            id=hop.id_in(name),
+            task=hop.task,
+            queue=hop.queue,
+            body=self.as_json,
+            journey=name,
+            stage=hop.name,
+            priority=max(level, BEHIND) if hop.behind else level,
+            has_result=hop.has_result,
+            begins=hop.begins and not hop.journey_at if self.begins is None else self.begins,
+            decides=hop.kept is not None if self.decides is None else self.decides,
+        )
 
 
 ANSWER = Hop(
-    "answer",
-    "answered",
-    f"agents.{AGENT}",
-    AGENT,
-    AgentTask,
-    Answer,
-    (),
-    begins=True,
-    from_outside=True,
-    has_result=True,
-    details=("steps", "reasoning"),
-)
+    "answer", "answered", f"agents.{AGENT}", AGENT, AgentTask, Answer, (),
+    begins=True, from_outside=True, has_result=True, details=("steps", "reasoning"),
+)  # fmt: skip
 QUESTION = Hop(
-    "question",
-    "question",
-    f"agents.{AGENT}.question",
-    AGENT,
-    QuestionTask,
-    Question,
-    (),
-    begins=True,
-    kept=("question",),
-)
+    "question", "question", f"agents.{AGENT}.question", AGENT, QuestionTask, Question, (),
+    begins=True, kept=("question",),
+)  # fmt: skip
 GRADED = ("total", "threshold", "accepted")
 RANGES = ("criteria",)
 SCORE: Hop[AnyPair, Score] = Hop(
-    "score",
-    "graded",
-    "scorer.score",
-    SCORER_QUEUE,
-    TypeAdapter(AnyPair),
-    Score,
-    begins=True,
-    kept=GRADED,
-    details=RANGES,
-)
+    "score", "graded", "scorer.score", SCORER_QUEUE, TypeAdapter(AnyPair), Score,
+    begins=True, kept=GRADED, details=RANGES,
+)  # fmt: skip
 OFFER = Hop(
-    "score",
-    "graded",
-    "scorer.offer",
-    SCORER_QUEUE,
-    OfferedPair,
-    Score,
-    (),
-    begins=True,
-    from_outside=True,
-    kept=GRADED,
-    details=RANGES,
-)
+    "score", "graded", "scorer.offer", SCORER_QUEUE, OfferedPair, Score, (),
+    begins=True, from_outside=True, kept=GRADED, details=RANGES,
+)  # fmt: skip
 SETTLE = Hop(
-    "settle",
-    "remembered",
-    "memory_service.settle",
-    MEMORY_QUEUE,
-    GradedTask,
-    Settlement,
-    ("task", "journey"),
+    "settle", "remembered", "memory_service.settle", MEMORY_QUEUE, GradedTask, Settlement, ("task", "journey"),
     kept=("outcome", "memory_id"),
-)
+)  # fmt: skip
 CREDIT = Hop(
     "credit", "memories credited", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None
 )
 COMPARE = Hop(
-    "compare",
-    "compared",
-    "scorer.compare",
-    SCORER_QUEUE,
-    CompareTask,
-    Compared,
-    kept=None,
-    behind=True,
-    details=None,
+    "compare", "compared", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, behind=True, details=None
 )
 NOTE_COMPARED = Hop(
-    "pairs",
-    "contradictions noted",
-    "memory_service.compared",
-    MEMORY_QUEUE,
-    ComparedPairs,
-    NotedPairs,
-    kept=None,
-    details=None,
-)
+    "pairs", "contradictions noted", "memory_service.compared", MEMORY_QUEUE, ComparedPairs, NotedPairs,
+    kept=None, details=None,
+)  # fmt: skip
 LEARN = Hop(
-    "learn",
-    "learnt",
-    "retriever_trainer.learn",
-    TRAINER_QUEUE,
-    LessonTask,
-    Lesson,
-    kept=None,
-    behind=True,
-    details=None,
-)
+    "learn", "learnt", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson,
+    kept=None, behind=True, details=None,
+)  # fmt: skip
 EXTRACT = Hop(
-    "extract",
-    "concepts",
-    "concepts.extract",
-    CONCEPTS_QUEUE,
-    ExtractTask,
-    Extracted,
-    kept=None,
-    behind=True,
-    details=None,
-)
+    "extract", "concepts", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted,
+    kept=None, behind=True, details=None,
+)  # fmt: skip
 NOTE_CONCEPTS = Hop(
-    "concepts",
-    "concepts written",
-    "memory_service.concepts",
-    MEMORY_QUEUE,
-    Extracted,
-    NotedConcepts,
-    kept=None,
-    details=None,
-)
-
+    "concepts", "concepts written", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts,
+    kept=None, details=None,
+)  # fmt: skip
 HOPS: tuple[Hop[Any, Any], ...] = (
-    ANSWER,
-    QUESTION,
-    SCORE,
-    OFFER,
-    SETTLE,
-    CREDIT,
-    COMPARE,
-    NOTE_COMPARED,
-    LEARN,
-    EXTRACT,
-    NOTE_CONCEPTS,
-)
+    ANSWER, QUESTION, SCORE, OFFER, SETTLE, CREDIT, COMPARE, NOTE_COMPARED, LEARN, EXTRACT, NOTE_CONCEPTS,
+)  # fmt: skip
 
 
 def hop_of(entry: Entry) -> Hop[Any, Any]:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
 import redis
-from pydantic import BaseModel
+from pydantic import BaseModel, JsonValue
 
-from memshare_broker.delivery.keys import KEPT, RECENT, journey_key, trace_key
+from memshare_broker.delivery.keys import DEAD, ENDED, JOURNEY, KEPT, MESSAGES, RECENT, RESULT, journey_key, trace_key
+from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import Record
 
 PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
@@ -109,9 +110,9 @@ def forgo(client: redis.Redis, journey: str) -> None:
         client.hset(KEPT, journey, text)
 
 
-def recent(client: redis.Redis) -> list[str]:
-    """The last thousand, the latest first."""
-    return [str(one) for one in client.zrange(RECENT, 0, -1, desc=True)]
+def recent(client: redis.Redis, most: int = 0) -> list[str]:
+    """The last thousand, the latest first, or `most` of them."""
+    return [str(one) for one in client.zrange(RECENT, 0, most - 1, desc=True)]
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:
@@ -123,6 +124,52 @@ def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str
     wanted = name.encode()
     records = zip(journeys, found, strict=True)
     return [one for one, kept in records if any(wanted in plain(each) for each in kept if each)]
+
+
+def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once: bool = False) -> None:
+    """Let a journey show what was told of it under this name; with `once` the first word stands."""
+    (client.hsetnx if once else client.hset)(journey_key(journey), name, pack(json.dumps(value)))
+
+
+def ended_at(records: Mapping[str, Any]) -> dict[str, float]:
+    """When the message of each stage ended, as Unix time in seconds, as far as the records of a journey say it."""
+    return {name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)}
+
+
+class Removed(NamedTuple):
+    """Numbers of the journeys and dead letters that were removed, and of open messages, which stay."""
+
+    journeys: int
+    dead_letters: int
+    open_messages: int
+
+
+def remove_records(client: redis.Redis, is_wanted: Callable[[str, Any], bool]) -> Removed:
+    """Remove all that is known of some journeys, and their dead letters.
+
+    `is_wanted` is asked with a journey's id and something that is known of it. Messages that are still open are counted
+    and stay, for their tasks are under way; what is known for ever keeps all but the question.
+    """
+    names = (str(key).removeprefix(JOURNEY) for key in client.scan_iter(JOURNEY + "*", count=1000))
+    journeys = [name for name in names if is_wanted(name, read_records(client, [name])[0])]
+    for name in journeys:
+        client.delete(journey_key(name), trace_key(name), RESULT + name)
+    dead = [str(one) for one, text in client.hscan_iter(DEAD) if _is_wanted(text, is_wanted)]
+    if dead:
+        client.hdel(DEAD, *dead)
+        client.hdel(DEAD_REASONS, *dead)
+    for name, text in client.hscan_iter(KEPT):
+        if is_wanted(str(name), json.loads(text)):
+            outcome = OutcomeRecord.model_validate_json(text).model_copy(update={"question": None})
+            client.hset(KEPT, name, outcome.model_dump_json(exclude_none=True))
+    still_open = sum(_is_wanted(text, is_wanted) for _, text in client.hscan_iter(MESSAGES))
+    return Removed(len(journeys), len(dead), still_open)
+
+
+def _is_wanted(text: str, is_wanted: Callable[[str, Any], bool]) -> bool:
+    """The same of an entry, or of a dead letter, which has its entry inside."""
+    value = json.loads(text)
+    return is_wanted(str(value.get("entry", value).get("journey")), value)
 
 
 class Halves(NamedTuple):

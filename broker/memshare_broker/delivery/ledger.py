@@ -18,24 +18,28 @@ from celery.exceptions import TaskRevokedError
 from celery.states import REVOKED, SUCCESS
 from pydantic import JsonValue
 
-from memshare_broker.delivery.entry import Cancellation, CeleryResult, Committed, Entry, Outgoing, Parked
+from memshare_broker.app import lists_of
+from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing, Parked
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
 from memshare_broker.delivery.keys import (
     DONE,
     FAILED,
     INCARNATIONS,
     MESSAGES,
+    PACE,
+    PARKED,
     QUEUES,
     journey_key,
     ledger_script,
     open_key,
+    since_key,
 )
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.scripts import Script
-from memshare_broker.wire.messages import Record
+from memshare_broker.wire.messages import Cancellation, Record
 
 
 def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryResult:
@@ -262,12 +266,16 @@ class Ledger:
 
     def failed(self) -> dict[str, int]:
         """How many tries have failed, ever, by reason."""
-        return {str(reason): int(count) for reason, count in self._client.hgetall(FAILED).items()}
+        return {reason: int(count) for reason, count in failed_tries(self._client).items()}
 
     def open_messages(self) -> dict[str, int]:
         """How many messages of each queue are open: waiting, running or between two tries."""
         queues = sorted(map(str, self._client.smembers(QUEUES)))
-        return {queue: self._client.zcard(open_key(queue)) for queue in queues}
+        return {queue: self.open_in(queue) for queue in queues}
+
+    def open_in(self, queue: str) -> int:
+        """How many messages of a queue are open."""
+        return self._client.zcard(open_key(queue))
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:
         about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "keep": self.keep}
@@ -280,3 +288,48 @@ def _packed(record: Record | None) -> bytes:
 
 def _json(facts: Facts | None) -> str:
     return json.dumps(facts, ensure_ascii=False) if facts else ""
+
+
+def failed_tries(client: redis.Redis) -> dict[str, str]:
+    """How many tries have failed in this Redis, ever, by reason, as it stands there."""
+    return {str(reason): str(count) for reason, count in client.hgetall(FAILED).items()}
+
+
+def count_ended(client: redis.Redis, stage: str) -> int:
+    """How many messages of a stage have ended in this Redis, ever."""
+    return int(client.hget(DONE, stage) or 0)
+
+
+class QueueState(NamedTuple):
+    """A queue: its open messages, those that no worker has yet, and those that wait beside it.
+
+    `oldest` is the age in seconds of the oldest one that was not set aside; `a_minute` ended in the last full minute.
+    """
+
+    open: int
+    waiting: int
+    parked: int
+    oldest: float
+    a_minute: int
+
+
+def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, QueueState]:
+    """The state of every queue that has had a message in this Redis, and of some others, by name."""
+    queues = sorted({*map(str, client.smembers(QUEUES)), *also})
+    seconds, microseconds = client.time()
+    now = seconds + microseconds / 1e6
+    with client.pipeline(transaction=False) as ask:
+        for queue in queues:
+            ask.zcard(open_key(queue))
+            ask.zintercard(2, [PARKED, open_key(queue)])
+            ask.zrange(since_key(queue), 0, 0, withscores=True)
+            ask.get(f"{PACE}{queue}:{int(now // 60) - 1}")
+            for name in lists_of(queue):
+                ask.llen(name)
+        replies = iter(ask.execute())
+    states = {}
+    for queue in queues:
+        opened, parked, first, ended, *waiting = islice(replies, 4 + len(lists_of(queue)))
+        oldest = max(now - first[0][1], 0.0) if first else 0.0
+        states[queue] = QueueState(opened, sum(waiting), parked, oldest, int(ended or 0))
+    return states

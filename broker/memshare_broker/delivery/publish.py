@@ -18,8 +18,11 @@ from memshare_broker.delivery.entry import Entry, Outgoing
 from memshare_broker.observe.masking import shortened
 from memshare_broker.wire.signing import SIGNATURE
 
-ACKNOWLEDGED = "memshare_acknowledged"  # property of a message in a worker's memory: a script has acknowledged it
-REFUSED = "memshare_refused"  # such a property: Redis did not take what the run did, so the message goes back
+ACKNOWLEDGED = "memshare_acknowledged"
+"""Property of a message in a worker's memory: a script has acknowledged it. Celery's request, which acknowledges what
+has run, is told nothing of what a task returns but how it reads."""
+LATER: Any = "later"
+"""For `Reject(…, requeue=LATER)`: Redis did not take what the run did, so the message goes back when it does."""
 PERSISTENT = 2  # kombu's word for a message that outlives its server
 
 

@@ -1,16 +1,50 @@
-"""Stages of a journey: each is a hop with its message, the work it does, and the outcome it reports."""
+"""Stages of a journey: each is a hop with its message, the work it does, and the outcome it reports.
+
+The shell around every stage: read the message, run the pure part, record it once, send the next message.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import logging
+import random
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple
 
+import celery
+from celery import Celery, signals
+from celery.exceptions import Ignore, Reject
+from celery.utils.time import get_exponential_backoff_interval
 from pydantic import JsonValue
+from redis.exceptions import ResponseError
 
+from memshare_broker.app import REPR_LENGTH
+from memshare_broker.connection import DOWN, is_outage
+from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
+from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop, M, NextMessage
-from memshare_broker.observe.metrics import Sample
-from memshare_broker.wire.messages import Message
+from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
+from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
+from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
+from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
+from memshare_broker.observe import tracing
+from memshare_broker.observe.logs import ids
+from memshare_broker.observe.metrics import Sample, count
+from memshare_broker.observe.request import SHORT_REQUEST
+from memshare_broker.presence import WORKER_INCARNATION
+from memshare_broker.wire.messages import Cancellation, Message, Record, Usage
+from memshare_broker.wire.signing import Signer
+
+log = logging.getLogger(__name__)
+
+STARTS_BEFORE_CRASH = 5
+SENT_AT_ONCE = 100  # messages
+BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
+PAID_TRIES = 3  # of what a model was paid for, and was of no use
+OUTAGE_CAP = 15  # seconds; that long after an outage all goes on
 
 
 class Outcome(NamedTuple):
@@ -41,3 +75,213 @@ class Stage(Generic[M]):
 
     hop: Hop[M, Any]
     run: Callable[[str, M], Outcome]
+
+
+@dataclass(frozen=True)
+class StageServices:
+    """The broker's services that every stage needs."""
+
+    ledger: Ledger
+    dead_letters: DeadLetters
+    tries: int
+    retry_seconds: float
+    """How long after its first failure a message is still tried again."""
+    signer: Signer = field(default_factory=lambda: Signer((secrets.token_bytes(32),)))
+    """Knows the messages of this deployment; by default those of these services alone."""
+
+    def send(self, app: Celery, messages: Sequence[NextMessage]) -> None:
+        """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
+        for some in (messages[first : first + SENT_AT_ONCE] for first in range(0, len(messages), SENT_AT_ONCE)):
+            self.ledger.send([outgoing(app, one.entry().signed(self.signer)) for one in some])
+
+
+def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
+    """Register a stage as a Celery task; `services` is called when the first message comes."""
+
+    @app.task(
+        name=stage.hop.task,
+        bind=True,
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
+        keeps_time=True,
+    )
+    def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
+        try:
+            record = _work(task, stage, services(), args, kwargs)
+        except (ResponseError, *DOWN) as error:
+            # Redis takes no writes, as on a full disk, or is away: Celery could not store a failure either and would
+            # forget that the task has ended, so that its place would stay taken for ever. The message goes back.
+            log.exception("Redis refuses what the task did; it is run again.", extra=ids(task_id=task.request.id))
+            raise Reject(str(error), requeue=LATER) from error
+        return record if stage.hop.has_result else None  # nobody waits for the others; the journey has what they did
+
+    @signals.task_revoked.connect(sender=work, weak=False)
+    def cancel(request: Any, **_: Any) -> None:
+        """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
+        entry, _message, _fault = read_message(request, stage.hop, tuple(request.args), request.kwargs)
+        if may_come(entry, stage.hop, services().signer):
+            _cancel(app, services(), entry, "It was revoked.")
+
+
+def _work(
+    task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Record:
+    # 1. Read the message. What cannot be read will not get better by waiting.
+    entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
+    if not may_come(entry, stage.hop, services.signer):
+        refuse(services.dead_letters, entry, unsigned(entry))
+    if is_replayed(entry, stage.hop, services.ledger):
+        refuse(services.dead_letters, entry, replayed(entry))
+
+    # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
+    try:
+        starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
+    except IdTaken as error:
+        refuse(services.dead_letters, entry, error)
+    if done is not None:
+        return done
+    if starts < 0:
+        raise Ignore
+    if fault is not None or message is None:
+        return _bury(services, entry, fault or GiveUp("The message is empty."), kind="malformed")
+    if starts > STARTS_BEFORE_CRASH:
+        crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
+        return _bury(services, entry, crash, kind="crash")
+
+    now, due = time.time(), task.request.get(DUE) or 0.0
+    if entry.expires is not None and entry.expires <= max(now, due):
+        _cancel(task.app, services, entry, "It was not begun by the time after which it was not to run (expires).")
+        raise Ignore
+    if due > now:
+        services.ledger.park(entry, NotYet("It was sent to run at this time.", due - now, hold="its time"))
+        raise Ignore
+
+    with _traced(task.request, entry, message):
+        return _run(task, stage, services, entry, message)
+
+
+def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, entry: Entry, message: M) -> Record:
+    # 3. Do the work.
+    try:
+        outcome = stage.run(entry.journey, message)
+    except NotYet as error:
+        services.ledger.park(entry, error)
+        log.info("Waits beside its queue for %.0f s: %s", error.wait, error, extra=_about(entry))
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
+    except TryAgain as error:
+        failed = services.ledger.fail(entry, error.reason)
+        tries = failed.tries
+        tried_enough = error.reason not in OUTAGES and (tries >= services.tries or failed.paid >= PAID_TRIES)
+        if tried_enough or failed.seconds >= services.retry_seconds:
+            return _bury(services, entry, error, tries=tries)
+        countdown = min(_countdown(error, failed), services.retry_seconds - failed.seconds)
+        log.warning(
+            "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
+        )
+        # Beside its queue, and not in the memory of a worker, which holds so many and then takes nothing.
+        services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason), ages=True)
+        task.send_event("task-retried", exception=repr(str(error)), traceback="")
+        raise Ignore from error
+    except BadInput as error:
+        return _bury(services, entry, error, kind="malformed")
+    except Exception as error:
+        if is_outage(error):
+            raise  # The ledger keeps the message open: it is sent again once Redis is back.
+        # Anything else is a bug: kept with its traceback.
+        return _bury(services, entry, error)
+
+    # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of
+    # the message may have been first: then its record stands, and so does what follows from it.
+    record = outcome.record.model_dump(mode="json")
+    properties = task.request.properties or {}
+    committed = services.ledger.commit(
+        entry,
+        record,
+        [
+            outgoing(task.app, one.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
+            for one in outcome.followings
+        ],
+        result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
+        counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),
+        facts=_facts(stage, outcome, record),
+        details=stage.hop.details,
+        tag=properties.get("delivery_tag", ""),
+    )
+    properties[ACKNOWLEDGED] = True
+    if stage.hop.has_result:
+        task.request.ignore_result = True  # it is stored already
+    usage = getattr(outcome.record, "usage", None)
+    _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
+    return committed.record
+
+
+def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
+    """The facts known for ever of the journey, if it is kept."""
+    told = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
+    return told | dict(outcome.kept)
+
+
+def _countdown(error: TryAgain, failed: Failures) -> float:
+    """Seconds: what the other side asked for and up to one more, or ever longer, with full jitter."""
+    if error.wait is not None:
+        return error.wait + random.random()
+    if error.reason in OUTAGES:
+        return 1 + random.uniform(0, min(failed.seconds, OUTAGE_CAP))
+    return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, failed.tries - 1, BACK_OFF_CAP, full_jitter=True)
+
+
+def _bury(
+    services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
+) -> Record:
+    if tries is None:
+        tries = services.ledger.fail(entry, reason_of(error, kind)).tries
+    letter = letter_for(entry, error, tries=tries, kind=kind)
+    first = services.dead_letters.add(letter)
+    _trace_ended(services.ledger, entry, "dead", first=first, reason=letter.reason)
+    about = _about(entry, kind=letter.kind, reason=letter.reason, tries=tries)
+    log.error("Gave up: %s", letter.error, extra=about)
+    raise GiveUp(letter.error) from None  # the letter has the rest, without the keys that a provider echoes
+
+
+def _cancel(app: Celery, services: StageServices, entry: Entry, why: str) -> None:
+    told = revoked(app, entry.id, why) if entry.has_result else None
+    services.ledger.cancel(entry, Cancellation(at=time.time(), why=why), told, in_hand=True)
+    log.info("Cancelled: %s", why, extra=_about(entry))
+
+
+def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
+    return ids(task_id=entry.id, journey=entry.journey, stage=entry.stage, queue=entry.queue, **more)
+
+
+def _traced(request: Any, entry: Entry, message: Message) -> AbstractContextManager[None]:
+    """The span of one run of a stage; `request` is Celery's."""
+    pair = getattr(message, "task", message)  # a graded pair has the task in it
+    agent = entry.queue if _is_first(entry) else getattr(pair, "agent", None)
+    name = f"{entry.stage} {agent}" if _is_first(entry) else entry.stage
+    about = {
+        "messaging.system": "redis",
+        "messaging.destination.name": entry.queue,
+        "messaging.message.id": entry.id,
+        "memshare.agent": agent,
+        "memshare.kind": getattr(pair, "kind", None),
+    }
+    client = request.get("traceparent") or (request.headers or {}).get("traceparent")
+    return tracing.stage(entry.journey, name, {"traceparent": str(client)} if client else {}, about)
+
+
+def _trace_ended(
+    ledger: Ledger, entry: Entry, outcome: str, *, first: bool, usage: Usage | None = None, reason: str | None = None
+) -> None:
+    """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
+    the run of the message that was first."""
+    about = {"memshare.outcome": outcome, "memshare.reason": reason, **tracing.tokens(usage)}
+    tracing.note(about)
+    if first and _is_first(entry):
+        tracing.root(entry.journey, f"task {entry.queue}", lambda: ledger.submitted(entry.journey), about)
+
+
+def _is_first(entry: Entry) -> bool:
+    """True if a journey begins with this very message, which gave the journey its id."""
+    return entry.id == entry.journey

@@ -36,7 +36,7 @@ from redis.exceptions import ResponseError
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.incoming import DUE, EXPIRES
 from memshare_broker.delivery.keys import ledger_script
-from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED
+from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import WORKER_INCARNATION
@@ -81,10 +81,6 @@ class QoS(kombu_redis.QoS):
         if message is not None and ACKNOWLEDGED in message.properties:
             virtual.QoS.ack(self, delivery_tag)
             return
-        if message is not None and REFUSED in message.properties:
-            self._to_give_back[delivery_tag] = ""
-            virtual.QoS.ack(self, delivery_tag)
-            return
         try:
             super().ack(delivery_tag)
         except ResponseError:
@@ -93,6 +89,13 @@ class QoS(kombu_redis.QoS):
             self._to_give_back[delivery_tag] = ""
             virtual.QoS.ack(self, delivery_tag)
             raise
+
+    def reject(self, delivery_tag: str, requeue: Any = False) -> None:
+        if requeue != LATER:
+            super().reject(delivery_tag, requeue)
+            return
+        self._to_give_back[delivery_tag] = ""
+        virtual.QoS.ack(self, delivery_tag)
 
     def restore_unacked(self, client: Any = None) -> None:
         """Give everything back, as a channel does that is closed, perhaps because Redis does not answer."""

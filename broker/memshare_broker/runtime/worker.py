@@ -32,7 +32,7 @@ from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.stage_task import StageServices
+from memshare_broker.delivery.stage import StageServices
 from memshare_broker.delivery.sweeper import ParkedMessages, sweep
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import logs, tracing
@@ -58,18 +58,19 @@ def before_the_end(step: Callable[[], None]) -> None:
     """Have a step taken when this process, or a child that it forks for its tasks, ends in an orderly way."""
     if not _steps:
         atexit.register(take_last_steps)
-        signals.worker_process_shutdown.connect(_in_child, weak=False)  # which ends without `atexit`
+        signals.worker_process_shutdown.connect(take_last_steps, weak=False)  # which ends without `atexit`
     _steps.append(step)
 
 
-def take_last_steps() -> None:
+def at_shutdown(step: Callable[..., None]) -> None:
+    """Have a step taken, with arguments of Celery's, when a worker of this process has ended."""
+    signals.worker_shutdown.connect(step, weak=False)
+
+
+def take_last_steps(**_: Any) -> None:
     """Take the steps, each once."""
     while _steps:
         _steps.pop()()
-
-
-def _in_child(**_: Any) -> None:
-    take_last_steps()
 
 
 log = logging.getLogger(__name__)
@@ -294,6 +295,22 @@ def worker_app(*parts: WorkerPart) -> Celery:
             WorkerWatch(app, settings, sender, cards, pulses).start()
 
     return app
+
+
+def run_worker(app: Celery, queues: Sequence[str], node: str, concurrency: int | None) -> int:
+    """Run a worker of an app until it is told to end, under the name `node@HOST`; returns the exit status."""
+    # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
+    from celery.bin.base import CLIContext
+    from celery.bin.worker import worker
+
+    options = ["--queues", ",".join(queues), "--hostname", f"{node}@%h", "--loglevel", "INFO"]
+    options += ["--without-gossip", "--without-mingle"]
+    if concurrency:
+        options += ["--concurrency", str(concurrency)]
+    context = CLIContext(app, no_color=None, workdir=None)  # type: ignore[arg-type]  # None: colours on a terminal alone
+    status = worker.main(options, obj=context, standalone_mode=False)
+    # Celery ends with 1 after Ctrl-C, as if something had failed; after SIGTERM with 0.
+    return 0 if state.should_stop else status or 0
 
 
 def _as_started(worker: Any) -> Settings:

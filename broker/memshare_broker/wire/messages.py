@@ -346,4 +346,21 @@ class RegradePair(AnsweredTask):
 AnyPair = Annotated[AgentPair | PartPair | OutsidePair | SeedPair | RegradePair, Field(discriminator="what")]
 
 
+class Parked(Message):
+    """A message that waits beside its queue: `until` is Unix time in seconds, `hold` names what holds it back."""
+
+    id: str
+    queue: str
+    until: float
+    why: str
+    hold: str
+
+
+class Cancellation(Message):
+    """The early end of a journey: when it was ended, as Unix time in seconds, and why."""
+
+    at: float
+    why: str
+
+
 Record = dict[str, Any]

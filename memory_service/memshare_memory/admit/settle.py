@@ -15,7 +15,7 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
-from memshare_broker.wire.messages import AgentPair, PartPair, RegradePair
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
@@ -69,12 +69,11 @@ class SettleStage:
         task = of_own_pool(recall, graded.task)
         graded = graded.model_copy(update={"task": task})
         credited = Credited([]) if isinstance(task, PartPair) else self._crediting.graded(recall, journey, graded)
-        learnt = StoredStatements((), ())
         if isinstance(task, AgentPair):
             self._count_tries(recall.store, task, graded.score.total, credited.memories)
 
-            # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
-            learnt = self._keep_learnt(task)
+        # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
+        learnt = self._keep_learnt(task)
 
         # 3. Admit the pair to its pool.
         settlement, following = self._admit(recall, graded, [memory.id for memory in learnt.memories])
@@ -106,8 +105,8 @@ class SettleStage:
         if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
             self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
 
-    def _keep_learnt(self, task: AgentPair) -> StoredStatements:
-        if not task.learnt:
+    def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
+        if not (isinstance(task, AgentPair) and task.learnt):
             return StoredStatements((), ())
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
             return keep_learnt(recall, self._client, task, concepts=self._concepts, text_limit=self._text_limit)

@@ -9,15 +9,12 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.journey_records import OutcomeRecord, read_records, unpack
-from memshare_broker.delivery.keys import DEAD, JOURNEY, KEPT, MESSAGES, TRACE
-from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.forget.answers import Purged
 from memshare_memory.forget.reviews import UUID_TEXT, forget_person
 from memshare_memory.recall.trust import forget_trust
 
-RESULT = "celery-task-meta-"  # Celery's key of a task's result
 RECALLED = "memshare:recalled:"
 """Key of what was recalled at a door: who asked, the task, and the memories that were shown."""
 
@@ -31,31 +28,15 @@ def remove_traces(
     open are counted and stay, for their tasks are under way.
     """
     wanted = _Wanted({str(one) for one in memories}, set(tasks), submitter)
-    journeys = [name for name, records in _journeys(client) if wanted.has(name, records)]
-    for name in journeys:
-        client.delete(JOURNEY + name, TRACE + name, RESULT + name)
+    removed = remove_records(client, wanted.has)
     recalled = [key for key, record in _recalled(client) if wanted.has("", record)]
     if recalled:
         client.delete(*recalled)
-    dead = [str(one) for one, text in client.hscan_iter(DEAD) if wanted.has(_journey_of(text), json.loads(text))]
-    if dead:
-        client.hdel(DEAD, *dead)
-        client.hdel(DEAD_REASONS, *dead)
-    for name, text in client.hscan_iter(KEPT):
-        outcome = OutcomeRecord.model_validate_json(text)
-        if name in wanted.tasks or str(outcome.memory_id) in wanted.memories:
-            client.hset(KEPT, name, outcome.model_copy(update={"question": None}).model_dump_json(exclude_none=True))
     if submitter is not None:
         forget_submitter(client, submitter)
         forget_person(client, submitter)
         forget_trust(client, submitter)
-    still_open = sum(wanted.has(_journey_of(text), json.loads(text)) for _, text in client.hscan_iter(MESSAGES))
-    return Purged(
-        memories=tuple(memories),
-        journeys=len(journeys),
-        dead_letters=len(dead),
-        open_messages=still_open,
-    )
+    return Purged(memories=tuple(memories), **removed._asdict())
 
 
 class _Wanted:
@@ -85,20 +66,8 @@ def _submitters(value: Any) -> Iterator[str]:
             yield from _submitters(inner)
 
 
-def _journeys(client: redis.Redis) -> Iterator[tuple[str, dict[str, Any]]]:
-    for key in client.scan_iter(JOURNEY + "*", count=1000):
-        name = str(key).removeprefix(JOURNEY)
-        yield name, read_records(client, [name])[0]
-
-
 def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
     for key in client.scan_iter(RECALLED + "*", count=1000):
         kept = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         if kept is not None:  # it may have expired meanwhile
             yield str(key), unpack(kept)
-
-
-def _journey_of(text: str) -> str:
-    """The journey of an entry, or of a dead letter, which has its entry inside."""
-    value = json.loads(text)
-    return str(value.get("entry", value).get("journey"))

@@ -10,7 +10,8 @@ from typing import get_args
 
 import redis
 
-from memshare_broker.delivery.keys import DONE
+from memshare_broker.delivery.hops import SETTLE
+from memshare_broker.delivery.ledger import count_ended
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import POOLS
 from memshare_broker.presence import present
@@ -69,7 +70,7 @@ class PoolSizes:
 
     def take(self) -> bool:
         """Count if it is time to; returns whether it was."""
-        settled = self._client.hget(DONE, "settle")
+        settled = count_ended(self._client, SETTLE.name)
         if settled == self._settled and time.monotonic() - self._taken < AT_LEAST_EVERY:
             return False
         pools: defaultdict[str, dict[str, int]] = defaultdict(dict)

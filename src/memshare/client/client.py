@@ -7,27 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from celery.states import EXCEPTION_STATES
 from pydantic import ValidationError
 
 from memshare.client.journey import Journey, read_journey, read_journeys
-from memshare.client.submission import Cancelling, Submission, cancel_journey, ended, reusable_id
 from memshare_agents.roster import cards
 from memshare_broker.app import make_app
 from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import ANSWER, hop_of
+from memshare_broker.delivery.hops import ANSWER, NextMessage
 from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.publish import outgoing, tell_sent
+from memshare_broker.delivery.submission import Cancelling, Submission, cancel_journey, ended, hand_in
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
-from memshare_broker.wire.forms import readable, refuse_too_long
-from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.forms import readable, refuse_half_characters, refuse_too_long
+from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_broker.wire.signing import open_signer
-from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_llm.limits.usage import day_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient
 
@@ -89,8 +86,8 @@ class Client:
             "remember": remember,
         }
         given = {name: value for name, value in body.items() if value is not None}
-        task_id = reusable_id(agent, self.check(agent, given), time.time()) if reuse else None
-        failed = task_id is not None and self.result(task_id).state in EXCEPTION_STATES
+        task_id = _reusable_id(agent, self.check(agent, given)) if reuse else None
+        failed = task_id is not None and self.result(task_id).failed()
         return self.submit_task(agent, given, priority, None if failed else task_id)
 
     def submit_task(
@@ -101,43 +98,34 @@ class Client:
         A task with an id that is known already, open or ended, is not submitted again: its result is what comes back.
         Raises `BadInput` as well where the id is another task's.
         """
-        entry = self.entry_of(agent, body, priority, task_id or str(uuid4()))
-        if not self.send(entry):
-            self._require_same(entry)
-        return self.result(entry.id)
+        message = self.task_message(agent, body, priority, task_id or str(uuid4()))
+        if not self.send(message):
+            self._require_same(message)
+        return self.result(message.id)
 
-    def entry_of(self, agent: str, body: dict[str, Any], priority: int, task_id: str) -> Entry:
+    def task_message(self, agent: str, body: dict[str, Any], priority: int, task_id: str) -> NextMessage:
         """The message that such a task travels with; raises `BadInput` for one that would be refused."""
-        task = self.check(agent, body)
+        return ANSWER.of(agent).next(self.check(agent, body), task_id, priority)
+
+    def send(self, message: NextMessage, *, keep: bool = False) -> bool:
+        """Open and publish a message in one step; False where it is open or has ended. `keep` is as in `Ledger.open`.
+
+        Raises `QueueFull` and `Unreachable`, and `BadInput` for a priority that there is not, and for a message that
+        has to be signed where this machine has no secret.
+        """
+        limit = self.settings.queue_limit
         try:
-            return ANSWER.of(agent).entry(task, task_id, priority)
+            with reaching(self.settings.redis):
+                return hand_in(self.app, self.ledger, message, lambda: open_signer(self.settings), limit, keep=keep)
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
 
-    def send(self, entry: Entry, *, keep: bool = False) -> bool:
-        """Open and publish a message in one step; False where it is open or has ended. `keep` is as in `Ledger.open`.
-
-        Raises `QueueFull` and `Unreachable`, and `BadInput` for a message that has to be signed where this machine has
-        no secret.
-        """
-        entry = self._signed(entry)
-        with reaching(self.settings.redis):
-            sent = self.ledger.open(entry, self.settings.queue_limit, keep=keep, push=outgoing(self.app, entry))
-        if sent:
-            tell_sent(self.app, entry)
-        return sent
-
-    def _require_same(self, entry: Entry) -> None:
+    def _require_same(self, message: NextMessage) -> None:
         """Raises `BadInput` where another task has the id: its answer is not the answer to this one."""
         with reaching(self.settings.redis):
-            known = self.ledger.journey(entry.journey).get("task")
-        if known and (known["queue"] != entry.queue or _task_of(known["body"]) != _task_of(entry.body)):
-            raise BadInput(f"Another task has the id {entry.id!r}: leave the id out, or give a new one.")
-
-    def _signed(self, entry: Entry) -> Entry:
-        if entry.journey == entry.id and hop_of(entry).from_outside:
-            return entry
-        return entry.signed(open_signer(self.settings))
+            known = self.ledger.journey(message.journey).get("task")
+        if known and (known["queue"] != message.hop.queue or _task_of(known["body"]) != message.body):
+            raise BadInput(f"Another task has the id {message.id!r}: leave the id out, or give a new one.")
 
     def outcomes(self, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
         """The known outcomes of journeys that were sent to be kept; the others are left out."""
@@ -237,3 +225,8 @@ def _task_of(body: object) -> AgentTask | None:
         return AgentTask.model_validate(body)
     except ValidationError:
         return None
+
+
+def _reusable_id(agent: str, task: AgentTask) -> str:
+    """The id of a task, whose submitter is part of it, in this UTC day."""
+    return str(derived_id("reusable task", agent, task.model_dump_json(), day_of(time.time())))

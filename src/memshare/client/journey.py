@@ -10,7 +10,6 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 
 from memshare_broker.delivery.dead_letters import DeadLetter
-from memshare_broker.delivery.entry import Cancellation, Parked
 from memshare_broker.delivery.hops import (
     ANSWER,
     COMPARE,
@@ -24,12 +23,22 @@ from memshare_broker.delivery.hops import (
     Hop,
     R,
 )
-from memshare_broker.delivery.keys import ENDED
+from memshare_broker.delivery.journey_records import ended_at
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import OfferedPair, Opinion, QuestionTask, Score, Settlement
 from memshare_broker.wire.lessons import Compared, Extracted, Lesson, NotedConcepts
-from memshare_broker.wire.messages import AgentTask, Quoted, Record, Shown, Step, Usage, derived_id
+from memshare_broker.wire.messages import (
+    AgentTask,
+    Cancellation,
+    Parked,
+    Quoted,
+    Record,
+    Shown,
+    Step,
+    Usage,
+    derived_id,
+)
 
 What = Literal["task", "standard answer", "seed"]
 
@@ -200,7 +209,7 @@ def _put_together(task_id: str, records: Record) -> Journey:
     score, settlement = _graded(records)
     lesson = _record(LEARN, records)
     cancelled = Cancellation.model_validate(records["cancelled"]) if "cancelled" in records else None
-    hops = {name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)}
+    hops = ended_at(records)
     state: State = "queued"
     for reached, name in (
         (question, "asked"),

@@ -45,9 +45,9 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
         submitter=submitter,
         memory_id=memory.id,
     )
-    if not client.send(SCORE.entry(pair, name, INTERACTIVE, begins=True)) and not being_graded(client, [memory]):
+    if not client.send(SCORE.next(pair, name, INTERACTIVE, begins=True)) and not being_graded(client, [memory]):
         name = str(uuid4())  # it was given up before, or graded when it was as it is now
-        client.send(SCORE.entry(pair.model_copy(update={"journey": name}), name, INTERACTIVE, begins=True))
+        client.send(SCORE.next(pair.model_copy(update={"journey": name}), name, INTERACTIVE, begins=True))
     return name
 
 

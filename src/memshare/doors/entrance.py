@@ -22,7 +22,7 @@ from memshare.operations.caller import Caller
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
-from memshare_broker.wire.strict_json import loads
+from memshare_broker.wire.forms import loads
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller

@@ -16,8 +16,7 @@ from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
 from memshare.learn.bootstrap import StandardAnswer, question_of, seed_of
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import SETTLE
+from memshare_broker.delivery.hops import SETTLE, NextMessage
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.messages import AgentPair, Shown, Usage, derived_id
@@ -148,11 +147,11 @@ class Queues:
             self._redis.hset(DONE, step, said)
         return str(said)
 
-    def _graded(self, entries: Sequence[Entry]) -> list[GradedItem]:
+    def _graded(self, messages: Sequence[NextMessage]) -> list[GradedItem]:
         """Grade standard answers; none of them is remembered."""
-        for entry in entries:
-            self._client.send(_not_kept(entry))
-        return [_graded(journey) for journey in self._ended([entry.journey for entry in entries])]
+        for one in messages:
+            self._client.send(one._replace(body=one.body.model_copy(update={"remember": False})))
+        return [_graded(journey) for journey in self._ended([one.journey for one in messages])]
 
     def _submit_all(self, tasks: Iterable[tuple[str, ExperimentTask]]) -> None:
         for task_id, task in tasks:
@@ -171,11 +170,6 @@ class Queues:
 
 def _line(item: DataItem, answer: str, setup: Setup) -> StandardAnswer:
     return StandardAnswer(agent=setup.agent(item.agent), kind=item.kind, prompt=item.prompt, answer=answer)
-
-
-def _not_kept(entry: Entry) -> Entry:
-    assert isinstance(entry.body, dict)
-    return entry.model_copy(update={"body": entry.body | {"remember": False}})
 
 
 def _graded(journey: Journey) -> GradedItem:
@@ -198,17 +192,17 @@ def settle(client: Client, step: str, pairs: Sequence[Settled], wait: Callable[[
     `wait` returns once nothing is open any more. What was settled in a run before is not settled again. Raises
     `MemshareError` where one was given up: an experiment on the others would be another one.
     """
-    by_pool: defaultdict[str, list[Entry]] = defaultdict(list)
+    by_pool: defaultdict[str, list[NextMessage]] = defaultdict(list)
     for one in pairs:
-        by_pool[one.pool].append(entry_of(step, one))
+        by_pool[one.pool].append(message_of(step, one))
     for row in zip_longest(*by_pool.values()):
-        entries = [entry for entry in row if entry is not None]
-        known = client.outcomes([entry.journey for entry in entries])
-        open_ones = [entry for entry in entries if not (entry.journey in known and known[entry.journey].ended)]
-        for entry in open_ones:
-            client.send(entry, keep=True)
+        messages = [message for message in row if message is not None]
+        known = client.outcomes([message.journey for message in messages])
+        for message in messages:
+            if not (message.journey in known and known[message.journey].ended):
+                client.send(message, keep=True)
         wait()  # also where all were settled before: the run may have ended in the middle of their lessons
-        dead = [one.error for one in client.outcomes([entry.journey for entry in entries]).values() if one.dead]
+        dead = [one.error for one in client.outcomes([message.journey for message in messages]).values() if one.dead]
         if dead:
             raise MemshareError(
                 f"{len(dead)} of {len(pairs)} pairs could not be remembered, such as: {dead[0]} "
@@ -216,7 +210,7 @@ def settle(client: Client, step: str, pairs: Sequence[Settled], wait: Callable[[
             )
 
 
-def entry_of(step: str, settled: Settled) -> Entry:
+def message_of(step: str, settled: Settled) -> NextMessage:
     """The message that settles a pair, the same each time."""
     pool, agent, rubric, pair = settled
     journey = str(derived_id("evaluate", "settle", step, pool, pair.item.id, folded(pair.answer)))
@@ -233,7 +227,7 @@ def entry_of(step: str, settled: Settled) -> Entry:
         shown=pair.shown,
     )
     body = GradedTask(task=task, score=pair.grade or _grade_of(pair, rubric))
-    return SETTLE.entry(body, journey, BULK)
+    return SETTLE.next(body, journey, BULK)
 
 
 def _grade_of(pair: AnsweredItem, rubric: str) -> Score:

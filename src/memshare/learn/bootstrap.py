@@ -18,8 +18,7 @@ from memshare.files.json_lines import as_pair, read_objects, refuse
 from memshare.terminal.console import errors
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.connection import reaching
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import ANSWER, QUESTION, SCORE
+from memshare_broker.delivery.hops import ANSWER, QUESTION, SCORE, NextMessage
 from memshare_broker.delivery.journey_records import OutcomeRecord
 from memshare_broker.errors import BadInput, QueueFull
 from memshare_broker.presence import AgentCard
@@ -87,16 +86,16 @@ QUIET = 5.0  # seconds in which nothing ended, after which it is said what it wa
 
 
 def run_to_the_end(
-    client: Client, entries: Sequence[Entry], progress: Callable[[int], None] = lambda _: None
+    client: Client, messages: Sequence[NextMessage], progress: Callable[[int], None] = lambda _: None
 ) -> dict[str, OutcomeRecord]:
     """Outcomes of these journeys, by id, once all have ended; `progress` is told how many have.
 
     What was opened before is waited for and not opened again. A full queue is waited for, too. Raises `Unreachable`.
     """
-    known = client.outcomes([entry.journey for entry in entries])
-    to_open = deque(entry for entry in entries if entry.journey not in known)
-    waiting = {entry.journey for entry in entries if not (entry.journey in known and known[entry.journey].ended)}
-    hints, quiet_since = Hints(client, {entry.queue for entry in entries}), time.monotonic()
+    known = client.outcomes([one.journey for one in messages])
+    to_open = deque(one for one in messages if one.journey not in known)
+    waiting = {one.journey for one in messages if not (one.journey in known and known[one.journey].ended)}
+    hints, quiet_since = Hints(client, {one.hop.queue for one in messages}), time.monotonic()
     while True:
         progress(len(known.keys() - waiting))
         if not waiting:
@@ -179,13 +178,13 @@ def learn(
         seeds, before = _run(client, asked, f"{what}questions", progress)
         learnt += Bootstrapped(seeds=tuple(seeds.values()), before=before)
         answering = []
-        for line, entry in zip(lines, asked, strict=True):
-            if (question := seeds[entry.journey].question) is None:
+        for line, message in zip(lines, asked, strict=True):
+            if (question := seeds[message.journey].question) is None:
                 continue
             earlier[line].append(question)
             given = _holding(client, line.answer, cards[line.agent].pool)
             answering += [
-                _answer(card, line, entry.journey, question, submitter, given) for card in _domain(cards, line)
+                _answer(card, line, message.journey, question, submitter, given) for card in _domain(cards, line)
             ]
         answers, before = _run(client, answering, f"{what}answers", progress)
         learnt += Bootstrapped(answers=tuple(answers.values()), before=before)
@@ -195,16 +194,16 @@ def learn(
 def seed(client: Client, lines: Sequence[StandardAnswer], submitter: str, progress: Progress) -> Bootstrapped:
     """Grade pairs that have their question."""
     cards = client.agents()
-    entries = [seed_of(line, cards[line.agent], submitter) for line in lines]
-    seeds, before = _run(client, entries, "seeds", progress)
+    messages = [seed_of(line, cards[line.agent], submitter) for line in lines]
+    seeds, before = _run(client, messages, "seeds", progress)
     return Bootstrapped(seeds=tuple(seeds.values()), before=before)
 
 
 def _run(
-    client: Client, entries: Sequence[Entry], what: str, progress: Progress
+    client: Client, messages: Sequence[NextMessage], what: str, progress: Progress
 ) -> tuple[dict[str, OutcomeRecord], int]:
-    before = sum(one.ended for one in client.outcomes([entry.journey for entry in entries]).values())
-    return run_to_the_end(client, entries, lambda ended: progress(what, ended, len(entries))), before
+    before = sum(one.ended for one in client.outcomes([message.journey for message in messages]).values())
+    return run_to_the_end(client, messages, lambda ended: progress(what, ended, len(messages))), before
 
 
 def _domain(cards: Mapping[str, AgentCard], line: StandardAnswer) -> list[AgentCard]:
@@ -215,11 +214,11 @@ def _domain(cards: Mapping[str, AgentCard], line: StandardAnswer) -> list[AgentC
 
 def question_of(
     line: StandardAnswer, card: AgentCard, number: int, submitter: str, earlier: Sequence[str] = ()
-) -> Entry:
+) -> NextMessage:
     """The message that asks for the `number`-th question to a standard answer, other than the earlier ones."""
     name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
     task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number, earlier=tuple(earlier))
-    return QUESTION.of(line.agent).entry(task, name, LOW)
+    return QUESTION.of(line.agent).next(task, name, LOW)
 
 
 def _holding(client: Client, answer: str, pool: str) -> list[UUID]:
@@ -229,7 +228,7 @@ def _holding(client: Client, answer: str, pool: str) -> list[UUID]:
 
 def _answer(
     card: AgentCard, line: StandardAnswer, asked: str, question: str, submitter: str, given: Sequence[UUID]
-) -> Entry:
+) -> NextMessage:
     name = str(derived_id(asked, "answer of", card.name))
     body = {
         "prompt": question,
@@ -238,10 +237,10 @@ def _answer(
         "submitter": submitter,
     }
     task = AgentTask.model_validate(body)
-    return ANSWER.of(card.name).entry(task, name, LOW)
+    return ANSWER.of(card.name).next(task, name, LOW)
 
 
-def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
+def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> NextMessage:
     """The message that has a pair graded as a seed of its agent's pool."""
     if card.rubric is None:
         raise BadInput(f"The worker of agent {card.name!r} does not say its rubric: start it anew with this version.")
@@ -256,4 +255,4 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> Entry:
         answer=line.answer,
         submitter=submitter,
     )
-    return SCORE.entry(pair, name, LOW, begins=True)
+    return SCORE.next(pair, name, LOW, begins=True)

@@ -15,8 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.registry import Collector
 from redis.exceptions import ResponseError
 
-from memshare_broker.app import lists_of
-from memshare_broker.delivery.keys import FAILED, PARKED, QUEUES, open_key, since_key
+from memshare_broker.delivery.ledger import failed_tries, queue_states
 from memshare_broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
 from memshare_broker.presence import present
 from memshare_llm.limits.budget import Budget
@@ -70,12 +69,11 @@ class SharedMetrics(Collector):
     def _counted(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         with self._client.pipeline(transaction=False) as ask:
             ask.hgetall(METRICS)
-            ask.hgetall(FAILED)
             ask.hvals(DEAD_REASONS)
-            counted, failed, dead = ask.execute()
+            counted, dead = ask.execute()
         yield from families(counted, unreadable)
         tries = CounterMetricFamily("memshare_failed_tries", "Tries that failed, by reason.", labels=["reason"])
-        for reason, number in sorted(failed.items()):
+        for reason, number in sorted(failed_tries(self._client).items()):
             with unreadable.skipping("failed tries"):
                 tries.add_metric([reason], float(number))
         yield tries
@@ -83,28 +81,17 @@ class SharedMetrics(Collector):
 
     def _queues(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         workers = Counter(queue for worker in present(self._client) for queue in worker.queues)
-        queues = sorted({*map(str, self._client.smembers(QUEUES)), *workers})
-        with self._client.pipeline(transaction=False) as ask:
-            ask.time()
-            for queue in queues:
-                ask.zcard(open_key(queue))
-                ask.zintercard(2, [PARKED, open_key(queue)])
-                ask.zrange(since_key(queue), 0, 0, withscores=True)
-                for name in lists_of(queue):
-                    ask.llen(name)
-            (seconds, microseconds), *replies = ask.execute()
-        now, width = seconds + microseconds / 1e6, 3 + len(lists_of(""))
-        of = {queue: replies[place * width : (place + 1) * width] for place, queue in enumerate(queues)}
-        oldest = {queue: max(now - reply[2][0][1], 0.0) if reply[2] else 0.0 for queue, reply in of.items()}
-        gauges: tuple[tuple[str, str, Mapping[str, float]], ...] = (
-            ("memshare_workers", "Workers that serve the queue.", {queue: workers[queue] for queue in queues}),
-            ("memshare_queue_open", "Messages accepted and not ended.", {q: reply[0] for q, reply in of.items()}),
-            ("memshare_queue_waiting", "Messages that no worker has yet.", {q: sum(r[3:]) for q, r in of.items()}),
-            ("memshare_queue_parked", "Messages that wait beside the queue.", {q: reply[1] for q, reply in of.items()}),
-            ("memshare_queue_oldest_seconds", "Age of the oldest open message not set aside.", oldest),
-        )
-        for name, about, values in gauges:
-            yield _gauge(name, about, ["queue"], _one(values))
+        states = queue_states(self._client, workers)
+        serving = {queue: workers[queue] for queue in states}
+        yield _gauge("memshare_workers", "Workers that serve the queue.", ["queue"], _one(serving))
+        for name, about, field in (
+            ("open", "Messages accepted and not ended.", "open"),
+            ("waiting", "Messages that no worker has yet.", "waiting"),
+            ("parked", "Messages that wait beside the queue.", "parked"),
+            ("oldest_seconds", "Age of the oldest open message not set aside.", "oldest"),
+        ):
+            values = {queue: getattr(state, field) for queue, state in states.items()}
+            yield _gauge(f"memshare_queue_{name}", about, ["queue"], _one(values))
 
     def _models(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         about = f"Replies in a row that were of no use; from {MISFITS} on the model is asked for no more of these."

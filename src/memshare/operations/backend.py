@@ -15,7 +15,7 @@ from memshare.client.client import Client
 from memshare.client.errors import NotFound, TooLarge
 from memshare.operations.caller import Caller, Tokens
 from memshare_broker.connection import connect, reaching
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
@@ -162,7 +162,7 @@ class Backend:
         with self.reaching():
             self.budget.check(agent, submitter)
 
-    def hand_in(self, caller: Caller, agent: str, body: Mapping[str, Any], priority: int, task_id: str) -> Entry:
+    def hand_in(self, caller: Caller, agent: str, body: Mapping[str, Any], priority: int, task_id: str) -> NextMessage:
         """Send a task of a caller to an agent: the more of theirs wait, the later it comes.
 
         Raises `TooManyRequests` where as many wait as may.
@@ -170,9 +170,9 @@ class Backend:
         with self.reaching():
             back = self.shares.take_open(caller, task_id, self.client.ledger)
         body = {**body, "submitter": caller.name}
-        entry = self.client.entry_of(agent, body, min(priority + back, LOWEST_PRIORITY), task_id)
-        self.client.send(entry)
-        return entry
+        message = self.client.task_message(agent, body, min(priority + back, LOWEST_PRIORITY), task_id)
+        self.client.send(message)
+        return message
 
     def close(self) -> None:
         self.client.close()

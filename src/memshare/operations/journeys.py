@@ -28,7 +28,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves
 from memshare_broker.delivery.hops import ANSWER
-from memshare_broker.delivery.keys import RECENT
+from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import MAX_MEMORIES, USUAL_PRIORITY, Message
@@ -57,8 +57,8 @@ def journeys(
 ) -> JourneysReply:
     """The latest journeys that the caller may see, and that are as wanted."""
     with backend.reaching():
-        recent = [str(one) for one in backend.redis.zrange(RECENT, 0, -1, desc=True)]
-    read = (one for start in range(0, len(recent), READ) for one in backend.client.journeys(recent[start:][:READ]))
+        latest = recent(backend.redis)
+    read = (one for start in range(0, len(latest), READ) for one in backend.client.journeys(latest[start:][:READ]))
     found = (
         _brief(one)
         for one in read
@@ -86,9 +86,9 @@ def again(backend: Backend, caller: Caller, journey_id: JourneyId, form: AgainFo
     given = {name: value for name, value in task["body"].items() if value is not None and name != "memories"}
     number = {} if form.memories is None else {"memories": form.memories}
     wanted = task["priority"] if caller.may("admin") else max(task["priority"], USUAL_PRIORITY)
-    entry = backend.hand_in(caller, card.name, {**given, "remember": form.remember, **number}, wanted, str(uuid4()))
-    audit(caller, "submit", journey=entry.id, agent=card.name, pool=card.pool)
-    return Accepted(id=entry.id, journey=f"/v1/journeys/{entry.id}")
+    message = backend.hand_in(caller, card.name, {**given, "remember": form.remember, **number}, wanted, str(uuid4()))
+    audit(caller, "submit", journey=message.id, agent=card.name, pool=card.pool)
+    return Accepted(id=message.id, journey=f"/v1/journeys/{message.id}")
 
 
 def _brief(journey: Journey) -> BriefJourney:

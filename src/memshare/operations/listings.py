@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pathlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -30,13 +30,12 @@ from memshare.operations.caller import LOCAL_NAME, Caller, audit
 from memshare.operations.dead_letters import pool_of_letter
 from memshare.operations.serving import serves
 from memshare_agents.roster import load_roster
-from memshare_broker.delivery.entry import Parked
-from memshare_broker.delivery.keys import PACE, open_key, since_key
+from memshare_broker.delivery.ledger import QueueState, queue_states
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message
+from memshare_broker.wire.messages import Message, Parked
 from memshare_memory.recall.lift import lifts, tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
@@ -50,9 +49,9 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
     served = {queue for worker in workers for queue in worker.queues}
     with backend.reaching():
         ledger = backend.client.ledger
-        names = sorted({*ledger.open_messages(), *served})
-        seen = [name for name in names if caller.pools is None or name in cards]
-        queues = _queues(backend, seen, ledger.parked.all(), workers)
+        states = queue_states(backend.redis, served)
+        seen = {name: state for name, state in states.items() if caller.pools is None or name in cards}
+        queues = _queues(seen, ledger.parked.all(), workers)
         graded, accepted = _graded(backend, set(cards))
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
@@ -72,32 +71,24 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
 
 
 def _queues(
-    backend: Backend, names: Sequence[str], parked: Sequence[Parked], workers: Sequence[Presence]
+    states: Mapping[str, QueueState], parked: Sequence[Parked], workers: Sequence[Presence]
 ) -> list[QueueReply]:
     serving = Counter(queue for worker in workers for queue in worker.queues)
     waiting: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in parked:
         waiting[one.queue][one.why].append(one.until)
-    seconds, microseconds = backend.redis.time()
-    now = seconds + microseconds / 1e6
-    with backend.redis.pipeline(transaction=False) as ask:
-        for name in names:
-            ask.zcard(open_key(name))
-            ask.get(f"{PACE}{name}:{int(now // 60) - 1}")
-            ask.zrange(since_key(name), 0, 0, withscores=True)
-        replies = iter(ask.execute())
     return [
         QueueReply(
             name=name,
-            open=number,
-            a_minute=int(ended or 0),
-            oldest=max(now - first[0][1], 0.0) if first else 0.0,
+            open=state.open,
+            a_minute=state.a_minute,
+            oldest=state.oldest,
             workers=serving[name],
             waiting=tuple(
                 WaitingReply(why=why, messages=len(until), until=min(until)) for why, until in waiting[name].items()
             ),
         )
-        for name, number, ended, first in zip(names, replies, replies, replies, strict=True)
+        for name, state in states.items()
     ]
 
 

@@ -72,7 +72,7 @@ def try_it(backend: Backend, caller: Caller, name: RubricName, form: TrialForm) 
             submitter=caller.name,
             remember=False,
         )
-        backend.client.send(OFFER.entry(pair, _trial(name, version, one)))
+        backend.client.send(OFFER.next(pair, _trial(name, version, one)))
     audit(caller, "try", rubric=name, agent=card.name, pairs=len(graded))
     return tried(backend, caller, name)
 

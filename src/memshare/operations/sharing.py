@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -22,8 +21,7 @@ from memshare.operations.serving import ADDS, READS, TELLS_ONCE, AgentName, Kind
 from memshare.operations.submitting import require_same
 from memshare_agents.prompt import example_turns
 from memshare_broker.delivery.hops import CREDIT, OFFER
-from memshare_broker.delivery.journey_records import pack
-from memshare_broker.delivery.keys import journey_key
+from memshare_broker.delivery.journey_records import note
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import checked
@@ -157,10 +155,10 @@ def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
     )
     key = form.idempotency_key
     journey = str(uuid4() if key is None else derived_id("pair", caller.name, key))
-    entry = OFFER.entry(pair, journey)
-    backend.client.send(entry)
+    message = OFFER.next(pair, journey)
+    backend.client.send(message)
     if key is not None:
-        require_same(backend, entry, key)
+        require_same(backend, message, key)
     audit(caller, "offer", journey=journey, pool=card.pool, recall_id=form.recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
@@ -300,13 +298,13 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
         shown=(shown,),
         verdict=reward,
     )
-    return backend.client.send(CREDIT.entry(verdict, name, decides=False))
+    return backend.client.send(CREDIT.next(verdict, name)._replace(decides=False))
 
 
 def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float], opinion: Opinion | None) -> None:
     """Let the journey show what was told; of opinions the first one stands."""
     with backend.reaching():
         if opinion is not None:
-            backend.redis.hsetnx(journey_key(journey), "opinion", pack(opinion.model_dump_json()))
+            note(backend.redis, journey, "opinion", opinion.model_dump(mode="json"), once=True)
         for one, reward in rewards.items():
-            backend.redis.hset(journey_key(journey), f"feedback {one}", pack(json.dumps(reward)))
+            note(backend.redis, journey, f"feedback {one}", reward)

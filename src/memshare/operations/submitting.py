@@ -17,7 +17,7 @@ from memshare.operations.forms import TaskForm
 from memshare.operations.journeys import LONGEST_WAIT, follow
 from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
 from memshare.terminal.ids import whose_answer
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import USUAL_PRIORITY, Message, derived_id
 
@@ -46,9 +46,9 @@ def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
     body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
     key = form.idempotency_key
     task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
-    entry = backend.hand_in(caller, card.name, body, form.priority, task_id)
+    message = backend.hand_in(caller, card.name, body, form.priority, task_id)
     if key is not None:
-        require_same(backend, entry, key)
+        require_same(backend, message, key)
     audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
 
@@ -81,11 +81,11 @@ async def ask_agent(
     return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
 
 
-def require_same(backend: Backend, entry: Entry, key: str) -> None:
+def require_same(backend: Backend, message: NextMessage, key: str) -> None:
     """Raise `Conflict` where the journey of a message was begun by one that says something else."""
     with backend.reaching():
-        task = backend.client.ledger.journey(entry.journey).get("task")
-    if task is not None and task.get("body") != entry.body:
+        task = backend.client.ledger.journey(message.journey).get("task")
+    if task is not None and task.get("body") != message.as_json:
         raise Conflict(f"The idempotency key {key!r} was used for another request. Give this one a key of its own.")
 
 

@@ -87,7 +87,7 @@ def tasks(memory: MemoryClient, redis_client: redis.Redis) -> Callable[..., list
             ExtractTask(journey=f"journey {one.id}", pool="plan", memory_id=one.id, agent="plan", submitter=submitter)
             for one in found
         ]
-        redis_client.zadd(PARKED, {EXTRACT.entry(task, task.journey).id: 1e12 for task in made})
+        redis_client.zadd(PARKED, {EXTRACT.next(task, task.journey).id: 1e12 for task in made})
         return made
 
     return of
@@ -111,7 +111,7 @@ def wait(worker: Extracting, tasks: Sequence[ExtractTask]) -> list[float]:
 
 
 def woken(client: redis.Redis, tasks: Sequence[ExtractTask]) -> list[bool]:
-    return [client.zscore(PARKED, EXTRACT.entry(task, task.journey).id) == 0 for task in tasks]
+    return [client.zscore(PARKED, EXTRACT.next(task, task.journey).id) == 0 for task in tasks]
 
 
 def test_ten_memories_are_asked_about_in_one_call_and_each_message_brings_its_own(
@@ -253,7 +253,7 @@ def test_a_batch_whose_worker_was_killed_is_begun_again_and_one_that_is_under_wa
     redis_client: redis.Redis,
 ) -> None:  # fmt: skip
     first, second = tasks("Owl", "Elk")
-    entry = EXTRACT.entry(first, first.journey)
+    entry = EXTRACT.next(first, first.journey).entry()
     batches: Batches[ExtractTask, Extracted] = Batches(EXTRACT, "concepts", redis_client, ledger, 0)
     wait(make(), [first, second])
     ledger.open(entry)

@@ -35,7 +35,7 @@ def test_workers_register_a_task_for_each_hop_and_for_nothing_else_but_recall(tm
 
 
 def test_a_message_that_begins_a_journey_has_its_id_and_any_other_a_derived_one() -> None:
-    first = ANSWER.of("poem").entry(AgentTask(prompt="x"), "t1")
+    first = ANSWER.of("poem").next(AgentTask(prompt="x"), "t1").entry()
     later = CREDIT.next(VERDICT).entry("t1", 6)
 
     assert (first.id, first.journey, first.task, first.queue) == ("t1", "t1", "agents.poem", "poem")

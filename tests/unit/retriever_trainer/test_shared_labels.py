@@ -68,13 +68,13 @@ def wait(labeller: Labeller, tasks: Sequence[LessonTask], client: redis.Redis) -
     for task in tasks:
         with pytest.raises(NotYet) as told:
             labeller.label(task)
-        client.zadd(PARKED, {LEARN.entry(task, task.journey).id: 1e12})
+        client.zadd(PARKED, {LEARN.next(task, task.journey).id: 1e12})
         seconds.append(told.value.wait)
     return seconds
 
 
 def woken(client: redis.Redis, tasks: Sequence[LessonTask]) -> list[bool]:
-    return [client.zscore(PARKED, LEARN.entry(task, task.journey).id) == 0 for task in tasks]
+    return [client.zscore(PARKED, LEARN.next(task, task.journey).id) == 0 for task in tasks]
 
 
 def test_ten_lessons_share_a_call_and_each_gets_its_own_labels(
@@ -160,7 +160,7 @@ def test_a_call_whose_worker_was_killed_is_made_again_and_one_that_is_under_way_
     redis_client: redis.Redis,
 ) -> None:  # fmt: skip
     one, two = numbered(1, 2)
-    entry = LEARN.entry(one, one.journey)
+    entry = LEARN.next(one, one.journey).entry()
     wait(make(), [one, two], redis_client)
     ledger.open(entry)
     ledger.begin(entry, "a worker")

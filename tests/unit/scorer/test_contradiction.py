@@ -139,7 +139,7 @@ def test_a_comparison_whose_worker_was_killed_while_it_asked_is_made_again_by_th
     redis_client: redis.Redis,
 ) -> None:
     first, second = several(2)
-    ledger, entry = Ledger(redis_client, 1), COMPARE.entry(first, first.journey)
+    ledger, entry = Ledger(redis_client, 1), COMPARE.next(first, first.journey).entry()
     chat = ScriptedChat(*[verdicts(True, False)] * 2)
     wait(comparing(chat, redis_client, wait=60), [first, second])
     ledger.open(entry)

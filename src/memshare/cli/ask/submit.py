@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from celery.exceptions import TimeoutError as CeleryTimeoutError
 
 from memshare.cli.ask.submit_file import submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
-from memshare.client.submission import Submission
 from memshare.files.json_lines import decode, read_messages
 from memshare.terminal.console import errors, print_json, print_text
 from memshare.terminal.ids import whose_answer
 from memshare_broker.connection import reaching
+from memshare_broker.delivery.submission import NoAnswerYet, Submission
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted
 
@@ -127,7 +126,7 @@ def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> 
         while True:
             try:
                 return submitted.get(timeout=max(0.0, min(deadline - time.monotonic(), LOOK_EVERY)))
-            except CeleryTimeoutError as error:
+            except NoAnswerYet as error:
                 if time.monotonic() >= deadline:
                     raise Unreachable(
                         f"No answer after {timeout:.0f} s. The task stays in its queue: "

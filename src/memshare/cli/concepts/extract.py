@@ -104,8 +104,8 @@ def _sent(client: Client, memory: Memory) -> str:
         return memory.task_id
     for number in count():
         journey = str(derived_id(first, str(number))) if number else first
-        message = extraction(memory, journey)
-        if client.send(message.entry(journey, BULK)) or client.ledger.open_of(_messages(journey)):
+        message = extraction(memory, journey)._replace(priority=BULK)
+        if client.send(message) or client.ledger.open_of(_messages(journey)):
             return journey
         # One that has ended, and named nothing, is not begun again.
     raise AssertionError

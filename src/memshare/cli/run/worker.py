@@ -41,11 +41,8 @@ def worker(
 
     Example: memshare worker poem logic --concurrency 32
     """
-    from celery.bin.base import CLIContext
-    from celery.bin.worker import worker as celery_worker
-    from celery.worker import state
-
     from memshare.worker import app, parts
+    from memshare_broker.runtime.worker import run_worker
 
     settings = load_settings()
     known = [queue for part in parts for queue in part.queues(settings)]
@@ -67,20 +64,4 @@ def worker(
         print_json({"node": node, "queues": wanted, "pid": os.getpid()})
     else:
         console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
-    options = [
-        "--queues",
-        ",".join(wanted),
-        "--hostname",
-        f"{node}@%h",
-        "--loglevel",
-        "INFO",
-        "--without-gossip",
-        "--without-mingle",
-    ]
-    if concurrency:
-        options += ["--concurrency", str(concurrency)]
-    # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
-    context = CLIContext(app, no_color=None, workdir=None)  # type: ignore[arg-type]  # None: colours on a terminal alone
-    status = celery_worker.main(options, obj=context, standalone_mode=False)
-    # Celery ends with 1 after Ctrl-C, as if something had failed; after SIGTERM with 0.
-    raise typer.Exit(0 if state.should_stop else status or 0)
+    raise typer.Exit(run_worker(app, wanted, node, concurrency))

@@ -18,7 +18,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import own_journey
 from memshare_broker.connection import DOWN
-from memshare_broker.delivery.keys import RECENT
+from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import MemshareError
 
 LONGEST = 300.0  # seconds; the browser asks again then, with a session that is good still
@@ -59,7 +59,7 @@ class Pulse:
                         ledger.open_messages(),
                         ledger.done(),
                         ledger.failed(),
-                        self._backend.redis.zrange(RECENT, -1, -1),
+                        recent(self._backend.redis, 1),
                         sorted(self._backend.client.dead_letters.ids()),
                         [one.node for one in self._backend.client.workers()],
                     )

@@ -20,7 +20,7 @@ from pydantic import JsonValue, ValidationError
 from memshare.client.last_backup import LAST_BACKUP
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
 from memshare.operations.caller import TOKENS
-from memshare_broker.delivery.keys import INCARNATIONS, JOURNEY, LIFTED, PACE, STARTS, SWEEPING, SWEPT
+from memshare_broker.delivery.backup import FLEETING
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
 from memshare_broker.wire.messages import Message
@@ -29,11 +29,9 @@ from memshare_memory.pool.known_pools import RESTORING
 from memshare_memory.pool.owner import OWNER
 
 ALL = "memshare:*"
-_RESULT = "celery-task-meta-"
 _FLEETING = (
-    PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, SWEEPING, SWEPT, INCARNATIONS, STARTS,
-    LIFTED, PACE, "memshare:index:", "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING,
-    "memshare:session:", LAST_BACKUP,
+    *FLEETING, PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, "memshare:index:",
+    "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING, "memshare:session:", LAST_BACKUP,
 )  # fmt: skip
 _LEASE = ":lease"
 _OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")
@@ -68,11 +66,6 @@ def lasts(key: str) -> bool:
 def is_of_use(key: str) -> bool:
     """True if a key says that a deployment was used; some keys are there as soon as it has been started."""
     return lasts(key) and not key.startswith(_OF_A_START)
-
-
-def beside(key: str) -> list[str]:
-    """The keys of Celery that belong to one of ours: the result of a journey's first task."""
-    return [_RESULT + key.removeprefix(JOURNEY)] if key.startswith(JOURNEY) else []
 
 
 FORMAT = 1

@@ -24,14 +24,12 @@ import redis
 from pydantic import ValidationError
 
 from memshare.client.last_backup import LAST_BACKUP
-from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, beside, is_of_use
+from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
 from memshare.operations.caller import TOKENS
-from memshare_broker.app import lists_of
 from memshare_broker.child_processes.pool import python
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import MESSAGES, OPEN, PARKED, QUEUES, UNACKED, UNACKED_INDEX
+from memshare_broker.delivery.backup import beside, on_their_way, reopen
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
@@ -43,7 +41,6 @@ from memshare_memory.stores import data_folder
 
 _AT_ONCE = 500  # keys of a round trip
 _PAIRS = 1_000  # of a hash or a sorted set in one command
-_LONG_AGO = "0"
 
 
 def write_keys(
@@ -59,25 +56,18 @@ def write_keys(
     Without `tokens` those of the doors stay as they are here; returns how many were left out.
     """
     left_out = 0
-    parked: set[str] = set()
-    queues: list[SavedKey] = []
     with client.pipeline(transaction=False) as change:
         for number, line in enumerate(lines):
             saved = SavedKey.model_validate_json(line)
-            if saved.key == PARKED:
-                parked = {one for one, _ in saved.pairs}
             if saved.key == TOKENS and not tokens:
                 left_out = len(saved.pairs)
-            elif saved.key.startswith(OPEN):
-                queues.append(saved)
             else:
-                _write(change, _signed(saved, signer) if saved.key == MESSAGES and signer else saved)
+                _write(change, saved)
             if number % _AT_ONCE == 0:
                 change.execute()
             progress()
-        for saved in queues:
-            _write(change, _overdue(saved, parked))
         change.execute()
+    reopen(client, signer)
     return left_out
 
 
@@ -86,8 +76,7 @@ def remove_keys(client: redis.Redis, *, tokens: bool = False) -> None:
 
     When its last backup was made stays: that is there still, whatever is restored.
     """
-    queues = [str(one) for one in client.smembers(QUEUES)]
-    gone = [place for queue in queues for place in lists_of(queue)] + [UNACKED, UNACKED_INDEX]
+    gone = on_their_way(client)
     for name in client.scan_iter(ALL, count=1_000):
         key = str(name)
         if key not in (RESTORING, LAST_BACKUP) and (tokens or key != TOKENS):
@@ -118,22 +107,6 @@ def _write(change: redis.client.Pipeline, saved: SavedKey) -> None:
             change.zadd(saved.key, dict(zip(some[::2], map(float, some[1::2]), strict=True)))
     if saved.expires is not None:
         change.pexpireat(saved.key, saved.expires)
-
-
-def _overdue(saved: SavedKey, parked: set[str]) -> SavedKey:
-    """The open messages of a queue, as if they had been silent for long; those that wait for their time keep it."""
-    pairs = [(one, score if one in parked else _LONG_AGO) for one, score in saved.pairs]
-    return saved.model_copy(update={"value": [part for pair in pairs for part in pair]})
-
-
-def _signed(saved: SavedKey, signer: Signer) -> SavedKey:
-    made: list[str] = []
-    for one, text in saved.pairs:
-        entry = Entry.model_validate_json(text.encode("latin-1"))
-        if entry.signature is not None:
-            text = entry.signed(signer).model_dump_json().encode().decode("latin-1")
-        made += [one, text]
-    return saved.model_copy(update={"value": made})
 
 
 class RestoredDeployment(NamedTuple):

@@ -17,8 +17,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import OFFER, Hop
 from memshare_broker.delivery.incoming import is_replayed, may_come
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import BadInput, GiveUp, IdTaken
 from memshare_broker.presence import Presence, announce, require_same_secret, withdraw

@@ -6,14 +6,14 @@ import pytest
 import redis
 
 from memshare.client.journey import read_journey
-from memshare.client.submission import recorded
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Cancellation, Entry
+from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, EXTRACT, LEARN, SCORE, SETTLE, Hop
 from memshare_broker.delivery.keys import journey_key, trace_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.submission import recorded
 from memshare_broker.errors import GiveUp
-from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.messages import AgentTask, Cancellation
 from memshare_memory.curate.traces import remove_traces
 
 ANSWERED = {
@@ -43,7 +43,7 @@ SCORED = {
 }
 SETTLED = {"memory_id": None, "outcome": "stored", "reason": "it is good enough", "learnt": [], "parts": {}}
 LEARNT = {"outcome": "learnt", "reason": "it taught something"}
-ASKED = ANSWER.of("reasoning").entry(AgentTask(prompt="When was she born?", submitter="ada"), "t1")
+ASKED = ANSWER.of("reasoning").next(AgentTask(prompt="When was she born?", submitter="ada"), "t1").entry()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from memshare_broker.delivery.ledger import Failures
-from memshare_broker.delivery.stage_task import BACK_OFF_CAP, OUTAGE_CAP, _countdown
+from memshare_broker.delivery.stage import BACK_OFF_CAP, OUTAGE_CAP, _countdown
 from memshare_broker.errors import OUTAGES, Reason, TryAgain
 from memshare_broker.wire.forms import readable
 from memshare_broker.wire.messages import AgentTask, Name

@@ -25,8 +25,7 @@ from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcome
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings

@@ -21,7 +21,7 @@ import time
 from dataclasses import replace
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import add_stage
+from memshare_broker.delivery.stage import add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 
 def slow(_journey, task):

@@ -20,8 +20,7 @@ from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
-from memshare_broker.delivery.stage import Outcome, Stage
-from memshare_broker.delivery.stage_task import StageServices, add_stage
+from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message
@@ -68,7 +67,7 @@ def app(settings: Settings, redis_client: redis.Redis) -> Iterator[Celery]:
 
 def entry(number: int) -> Entry:
     name = f"t{number}"
-    return FIRST.entry(Word(word=name), name)
+    return FIRST.next(Word(word=name), name).entry()
 
 
 def calls(client: redis.Redis, *commands: str) -> list[int]:

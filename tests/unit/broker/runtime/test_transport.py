@@ -18,7 +18,7 @@ from memshare_broker.app import kombu_url, list_of, make_app, queue_named
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.publish import ACKNOWLEDGED, REFUSED, publish
+from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, publish
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.runtime.celery_patches import SentinelTransport, Transport
 from memshare_broker.settings import Settings
@@ -286,8 +286,7 @@ def test_a_message_whose_outcome_redis_did_not_take_goes_back_soon(
     channel.qos.prefetch_count = 1
     message = take(channel)
 
-    message.properties[REFUSED] = True
-    message.ack()
+    message.reject(requeue=LATER)
 
     assert channel.qos.can_consume()
     assert redis_client.llen(list_of("poem", ENTRY.priority)) == 0

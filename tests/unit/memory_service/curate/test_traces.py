@@ -12,13 +12,13 @@ import redis
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.journey_records import unpack
-from memshare_broker.delivery.keys import JOURNEY
+from memshare_broker.delivery.keys import JOURNEY, RESULT
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import AgentTask, Usage, derived_id
 from memshare_llm.limits.usage import Charge, UsageLog
-from memshare_memory.curate.traces import RESULT, remove_traces
+from memshare_memory.curate.traces import remove_traces
 
 SECRET = "the zebra at the gate"
 MEMORY, OTHER = derived_id("a memory"), derived_id("another one")

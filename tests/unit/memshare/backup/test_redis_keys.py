@@ -109,6 +109,7 @@ def test_open_messages_are_overdue_and_signed_anew_and_those_that_wait_keep_thei
     redis_client.hset(MESSAGES, mapping={one.id: one.model_dump_json() for one in (signed, parked, free)})
     redis_client.zadd(open_key("scorer"), {"1": 1.7e9, "2": 1.9e9, "3": 1.7e9})
     redis_client.zadd(PARKED, {"2": 1.9e9})
+    redis_client.sadd(QUEUES, "scorer")
 
     lines = read(redis_client)
     redis_client.flushall()

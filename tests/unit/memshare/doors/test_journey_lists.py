@@ -72,7 +72,7 @@ def test_a_journey_whose_details_are_gone_says_so_by_rest_and_on_the_page(
     here: TestClient, redis_client: redis.Redis
 ) -> None:
     task_id = here.post("/v1/tasks", json=TASK).json()["id"]
-    entry = ANSWER.of("logic").entry(AgentTask(prompt=TASK["prompt"], submitter="anonymous"), task_id)
+    entry = ANSWER.of("logic").next(AgentTask(prompt=TASK["prompt"], submitter="anonymous"), task_id).entry()
     record = Answer(
         task_id=task_id, agent="logic", kind=None, answer="A piano.", model="scripted", memories=(),
         retriever_version=0, usage=Usage(), seconds=0.1,

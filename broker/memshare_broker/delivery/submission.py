@@ -1,30 +1,51 @@
-"""A task that was submitted, and its answer once there is one."""
+"""For clients of the queues: messages are handed in, their answers waited for, and journeys cancelled."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Any, Literal
 
 import redis
-from celery import Celery
 from celery.exceptions import TimeoutError as CeleryTimeoutError
 from celery.states import EXCEPTION_STATES, FAILURE, PENDING, READY_STATES, REVOKED, SUCCESS
 
+from memshare_broker.app import App
 from memshare_broker.connection import reaching
-from memshare_broker.delivery.entry import Cancellation
-from memshare_broker.delivery.hops import ANSWER, HOPS
+from memshare_broker.delivery.hops import ANSWER, HOPS, NextMessage
 from memshare_broker.delivery.journey_records import read_records
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.delivery.ledger import Ledger, revoked
+from memshare_broker.delivery.publish import outgoing, tell_sent
 from memshare_broker.errors import GiveUp
-from memshare_broker.wire.messages import AgentTask, derived_id
-from memshare_llm.limits.usage import day_of
+from memshare_broker.wire.messages import Cancellation
+from memshare_broker.wire.signing import Signer
 
 LOOKED_AT = 500  # tasks in one request
 LOOK_AGAIN = 1.0  # seconds; news can get lost with its connection, so an answer is looked for without news too
+
+
+def hand_in(
+    app: App, ledger: Ledger, message: NextMessage, signer: Callable[[], Signer], limit: int, *, keep: bool = False
+) -> bool:
+    """Open and publish a message in one step; False where it is open or has ended. `limit` and `keep` as in `open`.
+
+    What not everybody may send is signed. Raises `QueueFull`, what `signer` raises, and `ValidationError` for a
+    priority out of range.
+    """
+    entry = message.entry()
+    if not (message.hop.from_outside and entry.id == entry.journey):
+        entry = entry.signed(signer())
+    sent = ledger.open(entry, limit, keep=keep, push=outgoing(app, entry))
+    if sent:
+        tell_sent(app, entry)
+    return sent
+
+
+class NoAnswerYet(CeleryTimeoutError):
+    """The time is over, and the task has no answer; it goes on."""
 
 
 class Submission:
@@ -34,7 +55,7 @@ class Submission:
     everybody who waits has a connection of their own.
     """
 
-    def __init__(self, task_id: str, app: Celery, client: redis.Redis, patient: redis.Redis, url: str) -> None:
+    def __init__(self, task_id: str, app: App, client: redis.Redis, patient: redis.Redis, url: str) -> None:
         self.id = task_id
         backend: Any = app.backend  # the stubs know of no keys
         self._key = backend.get_key_for_task(task_id)
@@ -56,11 +77,15 @@ class Submission:
         """True if the task was answered or given up."""
         return self.state in READY_STATES
 
+    def failed(self) -> bool:
+        """True if the task was given up or cancelled."""
+        return self.state in EXCEPTION_STATES
+
     def get(self, timeout: float | None = None) -> dict[str, Any]:
         """The answer, as a dictionary; waits for it up to `timeout` seconds, or for as long as it takes.
 
-        Raises Celery's `TimeoutError` when there is none by then, the error of a task that was given up, and
-        `Unreachable`.
+        Raises `NoAnswerYet`, a `TimeoutError` of Celery's, when there is none by then, the error of a task that was
+        given up, and `Unreachable`.
         """
         deadline = time.monotonic() + timeout if timeout is not None else float("inf")
         with reaching(self._url):
@@ -84,7 +109,7 @@ class Submission:
             while (meta := self._meta(self._patient))["status"] not in READY_STATES:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise CeleryTimeoutError(f"Task {self.id} has no answer yet.")
+                    raise NoAnswerYet(f"Task {self.id} has no answer yet.")
                 news.get_message(timeout=min(left, LOOK_AGAIN))
         return meta
 
@@ -110,7 +135,7 @@ def recorded(client: redis.Redis, task_id: str) -> dict[str, Any]:
     return {"status": PENDING}
 
 
-def ended(app: Celery, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
+def ended(app: App, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
     """The given ids of tasks that were answered or given up."""
     backend: Any = app.backend  # the stubs know of no keys
     found = []
@@ -127,9 +152,9 @@ Cancelling = Literal["cancelled", "running", "ended", "unknown"]
 """Outcome of cancelling: "running" is a stage that goes on, after which nothing follows."""
 
 
-def cancel_journey(ledger: Ledger, app: Celery, journey: str, why: str) -> Cancelling:
+def cancel_journey(ledger: Ledger, app: App, journey: str, why: str) -> Cancelling:
     """End the journey of a task, wherever its message is: in a queue, beside it, or at a worker."""
-    messages = [journey, *(str(derived_id(journey, hop.name)) for hop in HOPS if hop.journey_at)]
+    messages = list(dict.fromkeys(hop.id_in(journey) for hop in HOPS))
     done: set[str] = set()
     for _ in messages:  # a stage may end while it is looked at, and another begin: at most so many
         reached = {
@@ -147,8 +172,3 @@ def cancel_journey(ledger: Ledger, app: Celery, journey: str, why: str) -> Cance
     if "cancelled" in done:
         return "cancelled"
     return "ended" if ledger.journey(journey) else "unknown"
-
-
-def reusable_id(agent: str, task: AgentTask, now: float) -> str:
-    """The id of a task, whose submitter is part of it, in this UTC day; `now` is Unix time in seconds."""
-    return str(derived_id("reusable task", agent, task.model_dump_json(), day_of(now)))
