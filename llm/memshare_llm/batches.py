@@ -6,6 +6,7 @@ says who waits with whom, and what was said of whom.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -146,8 +147,8 @@ class Batches(Generic[T, R]):
         if len(found) == 1:
             why = f"It waits until {most} memories can be asked about in one call, at most {self._wait:g} s."
             raise NotYet(why, float(found[0]), hold)
-        read = self._hop.message.model_validate_json
-        return [WaitingTask(read(text), float(at)) for text, at in zip(found[::2], found[1::2], strict=True)]
+        pairs = zip(found[::2], found[1::2], strict=True)
+        return [WaitingTask(self._hop.read(json.loads(text)), float(at)) for text, at in pairs]
 
     def together(self) -> int:
         """How many tasks share a call: as many as the model could do."""

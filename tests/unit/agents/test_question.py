@@ -12,7 +12,7 @@ from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import Question, QuestionTask
-from memshare_broker.wire.messages import AgentTask, SeedPair, Usage
+from memshare_broker.wire.messages import AgentPair, AgentTask, SeedPair, Usage
 from memshare_llm.limits.budget import Prices
 from memshare_llm.limits.metered import Metered, unmetered
 from memshare_llm.limits.usage import UsageLog, Used
@@ -123,7 +123,7 @@ def test_a_task_is_not_shown_the_memories_that_would_give_it_away(recall: Recall
     outcome = answering.run("journey-1", task)
 
     assert outcome.following is not None
-    assert isinstance(outcome.following.body, SeedPair)
+    assert isinstance(outcome.following.body, AgentPair)
     shown = {one.id for one in outcome.following.body.shown}
     assert len(shown) == 3
     assert shown < {memory.id for memory in memories[1:]}

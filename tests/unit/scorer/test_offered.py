@@ -38,7 +38,7 @@ def test_a_pair_of_an_agents_own_pool_and_rubric_is_graded_and_known_as_offered(
 
     assert [type(one.body) for one in outcome.followings] == [GradedTask]
     task = outcome.followings[0].body.task  # type: ignore[attr-defined]
-    assert (task.offered, task.shown[0].share) == (True, None)
+    assert (task.what, task.shown[0].share) == ("offer", None)
 
 
 @pytest.mark.parametrize(

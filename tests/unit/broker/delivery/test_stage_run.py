@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 import redis
 from celery import Celery
-from celery.exceptions import Ignore
+from celery.exceptions import Ignore, Reject
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
@@ -24,7 +24,7 @@ from memshare_broker.delivery.hops import ANSWER, Hop
 from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.publish import LATER, publish
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.observe import tracing
@@ -139,7 +139,7 @@ def test_what_redis_refuses_for_now_is_run_again_and_a_bug_is_a_dead_letter(
     def refused(_journey: str, _task: AgentTask) -> Outcome:
         raise redis.ResponseError(refusal)
 
-    with suppress(Ignore, GiveUp):
+    with suppress(Reject, GiveUp):
         run_once(refused)
 
     assert [letter.reason for letter in DeadLetters(redis_client, ledger).all()] == letters
@@ -302,11 +302,12 @@ def test_a_task_of_which_redis_takes_no_record_has_ended_for_celery_and_is_open_
         return handed_on(task.prompt or "")
 
     try:
-        with pytest.raises(Ignore):
+        with pytest.raises(Reject) as goes_back:
             run_once(fill_up)
     finally:
         redis_client.config_set("min-replicas-to-write", 0)
 
+    assert goes_back.value.requeue == LATER
     assert ledger.open_messages() == {"poem": 1}
     assert waiting(redis_client, "scorer") == []
     assert run_once(lambda _, task: handed_on(task.prompt or "")) is not None
