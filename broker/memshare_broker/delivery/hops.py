@@ -34,16 +34,7 @@ from memshare_broker.wire.lessons import (
     NotedConcepts,
     NotedPairs,
 )
-from memshare_broker.wire.messages import (
-    USUAL_PRIORITY,
-    AgentTask,
-    Answer,
-    AnyPair,
-    Message,
-    Priority,
-    Record,
-    derived_id,
-)
+from memshare_broker.wire.messages import USUAL_PRIORITY, AgentTask, Answer, AnyPair, Message, Priority, derived_id
 
 M = TypeVar("M", bound=Message)
 R = TypeVar("R", bound=Message)
@@ -123,7 +114,7 @@ class NextMessage(NamedTuple):
         return self.hop.id_in(self.journey)
 
     @property
-    def as_json(self) -> Record:
+    def as_json(self) -> dict[str, Any]:
         """What travels."""
         return self.body.model_dump(mode="json", exclude_none=not self.hop.journey_at)
 
