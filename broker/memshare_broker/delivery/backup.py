@@ -10,7 +10,7 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.wire.signing import Signer
 
 FLEETING = (keys.SWEEPING, keys.SWEPT, keys.INCARNATIONS, keys.STARTS, keys.LIFTED, keys.PACE)
-"""What keys begin with that are no part of a backup."""
+"""Beginnings of keys that are no part of a backup."""
 
 
 def beside(key: str) -> list[str]:

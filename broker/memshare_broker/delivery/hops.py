@@ -115,7 +115,7 @@ class NextMessage(NamedTuple):
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """What travels."""
+        """The body as it travels."""
         return self.body.model_dump(mode="json", exclude_none=not self.hop.journey_at)
 
     def entry(self, journey: str = "", priority: Priority = USUAL_PRIORITY) -> Entry:

@@ -294,7 +294,7 @@ class AnsweredTask(Message):
 
 
 class AgentPair(AnsweredTask):
-    """What an agent of the deployment answered."""
+    """A task and the answer of an agent of the deployment."""
 
     what: Literal["agent"] = "agent"
     withheld: Shown | None = Field(default=None, description="the memory that was recalled and, at random, not shown")
@@ -317,7 +317,7 @@ class PartPair(AnsweredTask):
 
 
 class OutsidePair(AnsweredTask):
-    """What somebody outside answered, who says which memories were shown."""
+    """A prompt and the answer of somebody outside, who says which memories were shown."""
 
     what: Literal["offer"] = "offer"
 

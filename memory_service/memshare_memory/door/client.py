@@ -14,8 +14,8 @@ from pydantic_core import PydanticSerializationError
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
-from memshare_broker.wire.forms import refuse_half_characters
 from memshare_broker.wire.messages import Embedding
+from memshare_broker.wire.whole_characters import refuse_half_characters
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.listening import socket_of
 from memshare_memory.door.messages import (

@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from memshare.files.training_data import NAMES
 from memshare_broker.errors import BadInput
-from memshare_broker.wire import forms
-from memshare_broker.wire.forms import readable, refuse_half_characters
+from memshare_broker.wire.forms import loads, readable
 from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.whole_characters import refuse_half_characters
 
 _TOOLS = ("tools", "functions", "parallel_tool_calls", "tool_calls", "function_call", "tool_call_id")
 _INSTRUCTIONS = ("system", "developer")
@@ -164,7 +164,7 @@ def _elements(text: str) -> list[str]:
 def read_object(line: str) -> dict[str, Any]:
     """A line as a JSON object; raises `BadInput`."""
     try:
-        value = forms.loads(line)
+        value = loads(line)
     except json.JSONDecodeError as error:
         raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
     except RecursionError as error:

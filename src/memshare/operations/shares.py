@@ -16,7 +16,7 @@ from memshare_broker.app import PRIORITY_STEPS
 from memshare_broker.delivery.ledger import Ledger
 from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 
-OPEN = "memshare:open:"
+OPEN = "memshare:tasks_of:"
 """Sorted set, by name of a token: messages of its tasks, by when they were submitted. Some of them have ended."""
 STANDS_BACK = (20, 100)  # tasks that wait, from which on another one is a step of priorities lower, and two
 COME_BACK = 5.0  # seconds

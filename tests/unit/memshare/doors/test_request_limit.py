@@ -183,6 +183,13 @@ def test_what_is_asked_again_counts_as_a_task_and_comes_before_nobody(
     assert sorted(one.priority for one in waiting) == [3, 3, 6]
 
 
+def test_a_token_with_the_name_of_a_queue_has_none_of_the_tasks_of_others(backend: Backend, tokened: Tokened) -> None:
+    backend.shares = Shares(backend.redis, open_limit=1, offer_limit=0)
+    task = {"agent": "logic", "prompt": "Why?"}
+
+    assert [tokened(name, "submit").post("/v1/tasks", json=task).status_code for name in ("bob", "logic")] == [202, 202]
+
+
 def test_a_limit_below_those_that_stand_back_holds_too(backend: Backend, tokened: Tokened) -> None:
     backend.shares = Shares(backend.redis, open_limit=1, offer_limit=0)
     ada = tokened("ada", "submit")
