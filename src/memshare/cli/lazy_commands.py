@@ -91,11 +91,11 @@ def load(name: str) -> Any:
     finally:
         gc.freeze()
         gc.enable()
+    app = typer.Typer(name=name, add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     if isinstance(found, typer.Typer):
-        app = found
-        app.info.name = name
+        app.info.help, app.info.no_args_is_help = found.info.help, True
+        app.registered_commands = found.registered_commands
     else:
-        app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
         app.command(name)(found)
     return typer.main.get_command(app)
 

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import redis
@@ -28,6 +29,9 @@ from memshare_llm.structured import DoesNotFit
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+
+if TYPE_CHECKING:
+    from memshare.client.rest.calls.concepts import AnsweredReply
 
 
 class CappedChat(ChatAround):
@@ -57,9 +61,9 @@ LONGEST_WANTED = 200  # characters of a question that are noted with those that 
 
 
 def answer_from(
-    settings: Settings, question: str, pool: str, memories: int, *, only_memories: bool, payer: str
-) -> tuple[AnswerFromMemories, tuple[Found, ...]]:
-    """The answer, and the memories that it could rest on; what it leaves open becomes gaps of the pool.
+    settings: Settings, question: str, pool: str, memories: int, only_memories: bool, payer: str
+) -> AnsweredReply:
+    """The answer with the memories that it rests on; what it leaves open becomes gaps of the pool.
 
     Without a model it is the nearest memory's. Raises `BadInput` for a question that is blank or too long.
     """
@@ -72,7 +76,7 @@ def answer_from(
             if (nearest := recalled.nearest) is None:
                 raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
             cites = ((nearest.memory, "It is the nearest. No model has read it."),)
-            return AnswerFromMemories(nearest.memory.answer, cites, "", (), OFFLINE), recalled.found
+            return _reply(AnswerFromMemories(nearest.memory.answer, cites, "", (), OFFLINE), recalled.found)
         found = recalled.found
         with paid_chat(settings, "agents", payer) as chat:
             if _names_concepts(settings, client, pool, found):
@@ -81,7 +85,19 @@ def answer_from(
             answered = answer(chat, question, related, only_memories=only_memories)
         wanted = " ".join(plain(question).split())[:LONGEST_WANTED]
         OpenQuestions(client, pool).add(answered.questions, wanted, time.time())
-    return answered, found
+    return _reply(answered, found)
+
+
+def _reply(answered: AnswerFromMemories, found: Sequence[Found]) -> AnsweredReply:
+    # Brings numpy, which a command that only asks a model does not need.
+    from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
+
+    similarity = {one.memory.id: one.similarity for one in found}
+    cites = tuple(
+        CitedMemory(id=one.id, why=why, similarity=similarity[one.id], prompt=one.prompt, answer=one.answer)
+        for one, why in answered.cites
+    )
+    return AnsweredReply.model_validate(vars(answered) | {"cites": cites})
 
 
 def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: Sequence[Found]) -> bool:

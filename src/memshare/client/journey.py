@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from memshare.client.rest.calls.journeys import JourneyFields, State, What
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.delivery.hops import (
     ANSWER,
@@ -26,21 +27,9 @@ from memshare_broker.delivery.hops import (
 from memshare_broker.delivery.journey_records import ended_at
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.grades import OfferedPair, Opinion, QuestionTask, Score, Settlement
-from memshare_broker.wire.lessons import Compared, Extracted, Lesson, NotedConcepts
-from memshare_broker.wire.messages import (
-    AgentTask,
-    Cancellation,
-    Parked,
-    Quoted,
-    Record,
-    Shown,
-    Step,
-    Usage,
-    derived_id,
-)
-
-What = Literal["task", "standard answer", "seed"]
+from memshare_broker.wire.grades import OfferedPair, QuestionTask, Score, Settlement
+from memshare_broker.wire.lessons import NotedConcepts
+from memshare_broker.wire.messages import AgentTask, Cancellation, Parked, Record, Shown, Step, derived_id
 
 
 class Begun(NamedTuple):
@@ -65,99 +54,40 @@ def begun_with(task: object, stage: object, body: object) -> Begun:
     try:
         if task == OFFER.task:
             offered = OfferedPair.model_validate(body)
-            return Begun(
-                what="task",
-                memories=offered.shown,
-                **offered.model_dump(exclude={"rubric", "shown", "remember"}),
-            )
+            told = {name: one for name, one in offered if name in Begun._fields}
+            return Begun(memories=offered.shown, **told)
         if stage == QUESTION.name:
             wanted = QuestionTask.model_validate(body)
             return Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
         if stage == SCORE.name:
             pair = SCORE.read(body)
-            return Begun(
-                what="seed" if pair.what == "seed" else "task",
-                memories=tuple(one for one in pair.shown if one.share != 0),
-                **pair.model_dump(
-                    include={"prompt", "submitter", "kind", "answer", "agent", "pool", "model", "part_of"}
-                ),
-            )
+            told = {name: one for name, one in pair if name in Begun._fields and name != "what"}
+            shown = tuple(one for one in pair.shown if one.share != 0)
+            return Begun(what="seed" if pair.what == "seed" else "task", memories=shown, **told)
         asked = AgentTask.model_validate(body)
         return Begun(asked.text, "task", asked.submitter, asked.kind)
     except ValidationError:
         return Begun(str(body))
 
 
-State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 NEXT: Mapping[State, str] = {"asked": SCORE.name, "answered": SCORE.name, "graded": SETTLE.name}
 """The hop that is to come, in which a journey of that state is."""
 
 
-class Journey(BaseModel):
-    """A task so far: every field of a hop is None until that hop is done."""
+class Journey(JourneyFields):
+    """A task so far: every field of a hop is None until that hop is done.
+
+    `pool` is that of a pair that somebody brought; that of any other is its agent's.
+    """
 
     task_id: str
-    what: What = "task"
-    """A standard answer begins with its agent being asked for the question, a seed has its question from the start."""
-    state: State
-    agent: str
-    pool: str | None = None
-    """Of a pair that somebody brought; of any other it is its agent's."""
-    kind: str | None = None
-    prompt: str
-    """Of a standard answer the question; empty until there is one."""
-    submitter: str
-    submitted: float
-    answer: str | None = None
-    model: str | None = None
-    memories: tuple[Shown, ...] = ()
-    withheld: Shown | None = None
-    """A memory that was recalled and, at random, not shown, to measure what memories do."""
-    quoted: Quoted | None = None
-    """The memory whose answer it is, word for word, where there is no model."""
-    recall_id: UUID | None = None
-    """Of a pair that somebody brought: the recall that found its memories."""
-    feedback: dict[UUID, float] = {}
-    """The worth of its memories, as told by whoever knows the outcome."""
-    opinion: Opinion | None = None
-    """Somebody's opinion of the answer as a whole."""
-    retriever_version: int | None = None
-    usage: Usage | None = None
-    seconds: float | None = None
-    reasoning: str = ""
-    """How the model came to its answer, where it tells that."""
-    notes: tuple[str, ...] = ()
-    """Notes on the prompt: memories that did not fit, a server that cut it."""
-    steps: tuple[Step, ...] = ()
-    verified: bool | None = None
-    """True if a run in steps ended with a verified answer. Otherwise it is not graded: its journey ends there."""
-    score: Score | None = None
-    memory_id: UUID | None = None
-    outcome: str | None = None
-    reason: str | None = None
-    parts: dict[UUID, UUID] = {}
-    """Its sub-questions that are graded on their own: the journey of each, by the memory that it may become."""
-    part_of: str | None = None
-    """The task whose sub-question it is."""
-    trial: str | None = None
-    """The rubric that it was graded by only to see what that says."""
-    lesson: Lesson | None = None
-    compared: Compared | None = None
-    """Which memories it contradicts, where it was compared with some."""
-    extracted: Extracted | None = None
-    """Which concepts its memory has, where they were asked for."""
-    noted: NotedConcepts | None = None
-    """Result of writing them to the memory."""
+    noted: NotedConcepts | None
+    """Result of writing its concepts to the memory."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
-    cancelled: Cancellation | None = None
+    cancelled: Cancellation | None
     """When and why it was ended before it was through."""
-    dead: DeadLetter | None = None
-    hops: dict[str, float] = {}
-    """When each hop ended, as Unix time in seconds."""
-    details_dropped: bool = False
-    """True if its details are gone, which are kept for MEMSHARE_KEEP_TRACES_DAYS: steps, ranges of the grade, lesson,
-    concepts, and `hops`."""
+    dead: DeadLetter | None
 
     @property
     def ended(self) -> bool:
@@ -200,6 +130,11 @@ def read_journeys(ledger: Ledger, task_ids: Sequence[str]) -> list[Journey]:
     return [one.model_copy(update={"waits": parked.get(open_.get(one.task_id, ""))}) for one in journeys]
 
 
+NOTHING_YET: dict[str, Any] = dict.fromkeys(JourneyFields.model_fields) | {
+    "reasoning": "", "notes": (), "steps": (), "parts": {},
+}  # fmt: skip
+
+
 def _put_together(task_id: str, records: Record) -> Journey:
     dead = DeadLetter.model_validate(records["dead"]) if "dead" in records else None
     entry = records.get("task") or {}
@@ -208,60 +143,40 @@ def _put_together(task_id: str, records: Record) -> Journey:
     question, answer = _record(QUESTION, records), _record(ANSWER, records)
     score, settlement = _graded(records)
     lesson = _record(LEARN, records)
-    cancelled = Cancellation.model_validate(records["cancelled"]) if "cancelled" in records else None
     hops = ended_at(records)
     state: State = "queued"
     for reached, name in (
         (question, "asked"),
         (answer, "answered"),
         (score, "graded"),
-        (cancelled, "cancelled"),
+        ("cancelled" in records, "cancelled"),
         (settlement, "settled"),
         # What comes after its settlement, such as its lesson, may be given up: that changes nothing of it.
         (dead and (dead.entry.decides or settlement is None), "dead"),
     ):
         state = name if reached else state  # type: ignore[assignment]
-    return Journey(
-        task_id=task_id,
-        what=begun.what,
-        state=state,
-        agent=begun.agent or str(entry.get("queue", "")),
-        pool=begun.pool,
-        kind=begun.kind,
-        prompt=question.question if question else begun.prompt,
-        submitter=begun.submitter,
-        submitted=records.get("submitted", dead.died if dead else 0),
-        answer=answer.answer if answer else begun.answer,
-        model=answer.model if answer else question.model if question else begun.model,
-        memories=answer.memories if answer else begun.memories,
-        withheld=answer.withheld if answer else None,
-        quoted=answer.quoted if answer else None,
-        recall_id=begun.recall_id,
-        feedback={UUID(name.split()[1]): told for name, told in records.items() if name.startswith("feedback ")},
-        opinion=Opinion.model_validate(records["opinion"]) if "opinion" in records else None,
-        retriever_version=answer.retriever_version if answer else None,
-        usage=answer.usage if answer else question.usage if question else None,
-        seconds=answer.seconds if answer else question.seconds if question else None,
-        reasoning=answer.reasoning if answer else "",
-        notes=answer.notes if answer else (),
-        steps=answer.steps if answer else (),
-        verified=answer.verified if answer else None,
-        score=score,
-        memory_id=settlement.memory_id if settlement else None,
-        outcome=settlement.outcome if settlement else None,
-        reason=settlement.reason if settlement else None,
-        parts=settlement.parts if settlement else {},
-        part_of=begun.part_of,
-        trial=begun.trial,
-        lesson=lesson,
-        compared=_record(COMPARE, records) or (lesson.compared if lesson else None),
-        extracted=_record(EXTRACT, records),
-        noted=_record(NOTE_CONCEPTS, records),
-        cancelled=cancelled,
-        dead=dead,
-        hops=hops,
-        details_dropped=not hops and any((question, answer, score, settlement)),
-    )
+    told = NOTHING_YET | begun._asdict()
+    for part in (question, answer, settlement):
+        told |= {name: value for name, value in part or () if name in NOTHING_YET and name not in ("agent", "kind")}
+    told |= {
+        "task_id": task_id,
+        "state": state,
+        "agent": begun.agent or str(entry.get("queue", "")),
+        "prompt": question.question if question else begun.prompt,
+        "submitted": records.get("submitted", dead.died if dead else 0),
+        "feedback": {name.split()[1]: worth for name, worth in records.items() if name.startswith("feedback ")},
+        "opinion": records.get("opinion"),
+        "score": score,
+        "lesson": lesson,
+        "compared": _record(COMPARE, records) or (lesson.compared if lesson else None),
+        "extracted": _record(EXTRACT, records),
+        "noted": _record(NOTE_CONCEPTS, records),
+        "cancelled": records.get("cancelled"),
+        "dead": dead,
+        "hops": hops,
+        "details_dropped": not hops and any((question, answer, score, settlement)),
+    }
+    return Journey.model_validate(told)
 
 
 def kept_for(days: float) -> str:

@@ -50,6 +50,22 @@ def require_agent_model(client: Client, agents: Iterable[str], what: str) -> Non
         raise BadInput(needs_model(what))
 
 
+def agent_of(client: Client, pool: str, named: str | None) -> str:
+    """The agent that answers for a pool: the one that is named, or the only one.
+
+    Raises `BadInput` for one of another pool, where one of several has to be named, and for one without a model.
+    """
+    there = sorted(name for name, card in client.agents().items() if card.pool == pool)
+    name = there[0] if named is None and len(there) == 1 else named
+    if name is None or name not in there:
+        raise BadInput(
+            f"Name one of the agents with the pool {pool!r}, not {named!r}: {', '.join(there) or 'there is none'}. "
+            "`memshare agents` lists all."
+        )
+    require_agent_model(client, [name], f"Agent {name!r}")
+    return name
+
+
 def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) -> bool:
     """True if a rubric that is known here takes no model to grade pairs of this kind."""
     try:

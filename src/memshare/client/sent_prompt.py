@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 from uuid import UUID
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
-from memshare.client.rest.calls.journeys import JourneyReply
+from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare_agents.prompt import build_prompt
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.agent_files import agent_files
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.messages import AgentTask, Turn
+from memshare_broker.wire.messages import AgentTask
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
 
-class SentPrompt(NamedTuple):
-    """The turns, and a sentence for each thing that may have been another one then."""
-
-    turns: tuple[Turn, ...]
-    changed: tuple[str, ...]
-
-
-def sent_prompt(client: Client, journey: Journey) -> SentPrompt:
+def sent_prompt(client: Client, journey: Journey) -> PromptReply:
     """Make the prompt of a journey anew; raises `BadInput` where no model was sent one prompt."""
     entry = client.ledger.journey(journey.task_id).get("task")
     if entry is None or entry["stage"] != ANSWER.name or journey.answer is None:
@@ -46,7 +38,7 @@ def sent_prompt(client: Client, journey: Journey) -> SentPrompt:
     instructions, doubt = _instructions(agent, client.settings, journey, at)
     shown = [as_it_was(known[one], at) for one in ids if one in known]
     turns = build_prompt(instructions, shown, AgentTask.model_validate(entry["body"]).turns)
-    return SentPrompt(tuple(turns), (*doubt, *changed))
+    return PromptReply(turns=tuple(turns), changed=(*doubt, *changed))
 
 
 def sent_at(journey: Journey | JourneyReply) -> float:

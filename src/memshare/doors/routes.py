@@ -24,7 +24,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import Key
 from memshare.operations.journeys import JourneyId, own_journey
-from memshare.operations.serving import served
+from memshare.operations.serving import BODIES, form_of, served
 
 Version = Annotated[str | None, Header(alias="If-Match", description="the ETag of the version that the change is for")]
 IdempotencyKey = Annotated[
@@ -61,16 +61,21 @@ def call_routes() -> list[APIRoute]:
 
 def _endpoint(call: Call[Any], operation: Callable[..., Any]) -> Callable[..., Any]:
     """An operation as FastAPI reads it: each parameter with where it stands in a request, and with headers."""
-    signature = inspect.signature(operation, eval_str=True)
-    parameters = [one.replace(annotation=_source(call, one)) for one in signature.parameters.values()]
-    function, header = operation, None
+    signature, body = inspect.signature(operation, eval_str=True), form_of(operation) if BODIES[operation][1] else None
+    fields = body.model_fields if body else {}
+    asked = [one for one in signature.parameters.values() if one.name not in fields]
+    parameters = [one.replace(annotation=_source(call, one)) for one in asked]
+    function = operation
+    if body:
+        function = _with_fields(function)
+        parameters.append(inspect.Parameter("body", _KEYWORD, annotation=body))
     if call.reply is MemoryReply:
-        function, header = _with_etag(operation), inspect.Parameter("response", _KEYWORD, annotation=Response)
-    elif any("idempotency_key" in getattr(one.annotation, "model_fields", ()) for one in parameters):
-        function = _with_key(operation)
-        header = inspect.Parameter("key", _KEYWORD, annotation=IdempotencyKey, default=None)
+        function = _with_etag(function)
+        parameters.append(inspect.Parameter("response", _KEYWORD, annotation=Response))
+    if "idempotency_key" in fields:
+        parameters.append(inspect.Parameter("key", _KEYWORD, annotation=IdempotencyKey, default=None))
     made = functools.partial(function)
-    made.__signature__ = signature.replace(parameters=parameters + ([header] if header else []))  # type: ignore[attr-defined]
+    made.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return made
 
 
@@ -109,14 +114,13 @@ def _with_etag(operation: Callable[..., MemoryReply]) -> Callable[..., MemoryRep
     return versioned
 
 
-def _with_key(operation: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, where the idempotency key may stand in a header."""
+def _with_fields(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with the fields of the body as arguments; the idempotency key may stand in a header."""
 
-    def keyed(*args: Any, form: Any, key: str | None, **kwargs: Any) -> Any:
-        asked = form if key is None else form.model_copy(update={"idempotency_key": key})
-        return operation(*args, form=asked, **kwargs)
+    def spread(*args: Any, body: BaseModel, key: str | None = None, **kwargs: Any) -> Any:
+        return operation(*args, **kwargs, **dict(body) | ({} if key is None else {"idempotency_key": key}))
 
-    return keyed
+    return spread
 
 
 def _seen(

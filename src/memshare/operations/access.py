@@ -7,26 +7,14 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client import last_backup as backups
-from memshare.client.errors import NotFound
 from memshare.client.last_backup import LastBackup
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right, TokenName, audit
 from memshare.operations.serving import serves
-from memshare_broker.wire.messages import Message, Name
+from memshare_broker.wire.messages import Name
 
 TokenPath = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class TokenForm(Message):
-    """A token to be made: its name is recorded as the submitter of what it brings in."""
-
-    name: TokenName
-    may: tuple[Right, ...] = Field(min_length=1)
-    pools: tuple[Name, ...] | None = Field(default=None, min_length=1, description="null: all pools")
-    group: Name | None = Field(
-        default=None, description="its team: what its members say of each other's memories proves nobody"
-    )
 
 
 @serves(Access.list)
@@ -38,14 +26,23 @@ def tokens(backend: Backend, caller: Caller) -> list[TokenReply]:
     return [TokenReply(**one.model_dump(exclude={"digest"})) for one in found]
 
 
-@serves(Access.create)
-def create(backend: Backend, caller: Caller, form: TokenForm) -> NewTokenReply:
+@serves(Access.create, "TokenForm")
+def create(
+    backend: Backend,
+    caller: Caller,
+    name: TokenName,
+    may: Annotated[tuple[Right, ...], Field(min_length=1)],
+    pools: Annotated[tuple[Name, ...] | None, Field(min_length=1, description="null: all pools")] = None,
+    group: Annotated[
+        Name | None, Field(description="its team: what its members say of each other's memories proves nobody")
+    ] = None,
+) -> NewTokenReply:
     """Make a token; raises `BadInput` for a name that is taken or reserved."""
     caller.require_all()
     with backend.reaching():
-        text = backend.tokens.create(form.name, form.may, form.pools, form.group)
-    audit(caller, "create a token", token=form.name)
-    return NewTokenReply(name=form.name, token=text)
+        text = backend.tokens.create(name, may, pools, group)
+    audit(caller, "create a token", token=name)
+    return NewTokenReply(name=name, token=text)
 
 
 @serves(Access.revoke)
@@ -53,8 +50,6 @@ def revoke(backend: Backend, caller: Caller, token_name: TokenPath) -> RevokedRe
     """Let a token be worth nothing; raises `NotFound`."""
     caller.require_all()
     with backend.reaching():
-        if token_name not in {one.name for one in backend.tokens.all()}:
-            raise NotFound(f"No token is called {token_name!r}.")
         backend.tokens.revoke(token_name)
         left = len(backend.tokens.all())
     audit(caller, "revoke a token", token=token_name)

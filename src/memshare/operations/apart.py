@@ -32,8 +32,8 @@ MOST_OF_ONE, MOST_OF_ALL = 2, 8  # who may wait, of one caller and in all
 COME_BACK = 5.0  # seconds, for who may not
 LOOK = 0.25  # seconds between two looks whether who asks is there still
 
-ASKING: ContextVar[tuple[str, IsGone]] = ContextVar("ASKING")
-"""Who asks, and whether they have gone."""
+ASKING: ContextVar[tuple[str, IsGone] | None] = ContextVar("ASKING", default=None)
+"""Who asks at a door, and whether they have gone; None for a command."""
 
 
 class Apart:
@@ -48,9 +48,13 @@ class Apart:
     def __call__(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of a function, or raise its error; calls with the same arguments share the work.
 
+        A command, for which nobody else waits, does it in its own process.
+
         Raises `TooManyRequests` where too many wait, `TryAgain` where it takes too long.
         """
-        who, is_gone = ASKING.get(("", _never))
+        if (asking := ASKING.get()) is None:
+            return function(*args, **kwargs)
+        who, is_gone = asking
         key = (function, args, tuple(sorted(kwargs.items())))
         with self._lock:
             if self._waiting[who] >= MOST_OF_ONE or self._waiting.total() >= MOST_OF_ALL:
@@ -110,13 +114,9 @@ class _Work:
             except TimeoutError:
                 if self.made.done():  # it says so itself
                     raise
-                if is_gone is not _never and _is_so(is_gone):
+                if _is_so(is_gone):
                     raise TryAgain("Who asked has gone.") from None
         raise TryAgain(f"It took more than {WITHIN:.0f} seconds. Try again, or use the command line.", 60)
-
-
-async def _never() -> bool:
-    return False
 
 
 computed, answered = Apart(), Apart()

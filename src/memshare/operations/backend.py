@@ -19,8 +19,8 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
-from memshare_broker.wire.forms import refuse_too_long
-from memshare_broker.wire.messages import LOWEST_PRIORITY, Message, Shown
+from memshare_broker.wire.forms import checked, refuse_too_long
+from memshare_broker.wire.messages import LOWEST_PRIORITY, AgentTask, Message, Shown, Turn
 from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.usage import UsageLog
@@ -151,6 +151,10 @@ class Backend:
         """The pool of an agent, where it is known."""
         card = self.cards().get(agent)
         return card.pool if card else None
+
+    def checked_task(self, prompt: str | None, messages: tuple[Turn, ...] | None) -> str:
+        """A task as one text; raises `BadInput` unless it is a prompt or a conversation, and `TooLarge`."""
+        return self.checked_text(checked(AgentTask, "The task", prompt=prompt, messages=messages).text)
 
     def checked_text(self, text: str, what: str = "prompt") -> str:
         """The text, if it is no longer than is taken; raises `TooLarge`."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from memshare.client.client import Client
 from memshare.client.rest.calls.budgets import Budgets, Capped, CapReply, Spending, Spent
@@ -15,7 +15,6 @@ from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message
 from memshare_llm.limits.budget import Budget, Cap, Holder, Prices, load_prices
 from memshare_llm.limits.usage import UsageLog, Used, day_of
 
@@ -23,22 +22,6 @@ _NO_PRICE = (
     "Money can be capped only where calls have a price, and {model!r} has none. Write one into a TOML file, and name "
     "the file in MEMSHARE_PRICES, here and for the workers: docs/budgets.md."
 )
-
-
-class CapForm(Message):
-    """Whom a cap is for, and what of it is new."""
-
-    kind: Literal["agent", "submitter"]
-    name: Label
-    tokens: int | None = Field(default=None, ge=0, le=2**53)
-    money: float | None = Field(default=None, ge=0, allow_inf_nan=False)
-    none: bool = Field(default=False, description="whether the cap is taken away")
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> CapForm:
-        if self.none == (self.tokens is not None or self.money is not None):
-            raise ValueError("say what the cap is with 'tokens' or 'money', or take it away with 'none'")
-        return self
 
 
 @serves(Budgets.get)
@@ -73,10 +56,8 @@ def budgets(backend: Backend, caller: Caller) -> Spending:
 
 def _capped(holder: Holder, cap: Cap, used: Used, waiting: int) -> Capped:
     return Capped(
-        kind=holder.kind,
-        name=holder.name,
-        tokens=cap.tokens,
-        money=cap.money,
+        **holder._asdict(),
+        **cap.model_dump(),
         tokens_used=used.tokens,
         money_used=used.money,
         tokens_left=None if cap.tokens is None else max(cap.tokens - used.tokens, 0),
@@ -85,28 +66,38 @@ def _capped(holder: Holder, cap: Cap, used: Used, waiting: int) -> Capped:
     )
 
 
-@serves(Budgets.set)
-def set_one(backend: Backend, caller: Caller, form: CapForm) -> CapReply:
+@serves(Budgets.set, "CapForm")
+def set_one(
+    backend: Backend,
+    caller: Caller,
+    kind: Literal["agent", "submitter"],
+    name: Label,
+    tokens: Annotated[int | None, Field(ge=0, le=2**53)] = None,
+    money: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None,
+    none: Annotated[bool, Field(description="whether the cap is taken away")] = False,
+) -> CapReply:
     """Set a cap, with what it leaves out unchanged; tasks that wait for it go on.
 
     Raises `BadInput` for an agent that there is not, and for money where calls have no price.
     """
     caller.require_all()
-    holder = Holder(form.kind, form.name)
-    agent = form.name if form.kind == "agent" else None
+    if none == (tokens is not None or money is not None):
+        raise BadInput("Say what the cap is with 'tokens' or 'money', or take it away with 'none'.")
+    holder = Holder(kind, name)
+    agent = name if kind == "agent" else None
     prices, usage = load_prices(backend.settings.prices), UsageLog(backend.redis)
-    if not form.none:
+    if not none:
         model = _model_of(backend.client, agent)
-        if form.money is not None and prices.of(model) is None:
+        if money is not None and prices.of(model) is None:
             raise BadInput(_NO_PRICE.format(model=model))
     with backend.reaching():
         budget = Budget(backend.redis, usage)
-        whole = None if form.none else budget.caps().get(holder, Cap()) | Cap(tokens=form.tokens, money=form.money)
+        whole = None if none else budget.caps().get(holder, Cap()) | Cap(tokens=tokens, money=money)
         budget.set(holder, whole)
         go_on = backend.client.ledger.parked.lift(holder.hold)
-        unpriced = _unpriced(backend.client, prices, agent, usage) if form.money is not None else ()
+        unpriced = _unpriced(backend.client, prices, agent, usage) if money is not None else ()
     cap = (whole or Cap()).model_dump()
-    audit(caller, "cap", kind=form.kind, name=form.name, **cap)
+    audit(caller, "cap", kind=kind, name=name, **cap)
     return CapReply(**holder._asdict(), **cap, go_on=go_on, unpriced=tuple(unpriced))
 
 

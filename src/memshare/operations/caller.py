@@ -137,10 +137,10 @@ class Tokens:
         return [Token.model_validate_json(texts[name]) for name in sorted(texts)]
 
     def revoke(self, name: str) -> None:
-        """Let a token be worth nothing from now on; raises `BadInput` where there is none of that name."""
+        """Let a token be worth nothing from now on; raises `NotFound`."""
         if not self._client.hdel(TOKENS, name):
             known = ", ".join(token.name for token in self.all()) or "none"
-            raise BadInput(f"No token is called {name!r}. There are: {known}.")
+            raise NotFound(f"No token is called {name!r}. There are: {known}.")
 
     def find(self, text: str) -> Token | None:
         """The token with this text. Compared are hashes, in constant time, whether the name is known or not.

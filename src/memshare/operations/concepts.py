@@ -6,16 +6,15 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import redis
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from memshare.client.errors import Conflict, NotFound
-from memshare.client.pools import require_agent_model
+from memshare.client.pools import agent_of
 from memshare.client.rest.calls.concepts import (
     AnsweredReply,
-    CitedMemory,
     ClusterReply,
     ConceptCalls,
     ConceptsReply,
@@ -30,7 +29,6 @@ from memshare.extras import require
 from memshare.operations.apart import answered, computed
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.forms import TaskForm
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare.operations.submitting import submit
@@ -38,20 +36,12 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.forms import Label, Written
-from memshare_broker.wire.messages import MAX_MEMORIES, Message
+from memshare_broker.wire.messages import MAX_MEMORIES
 from memshare_concepts.asking.round import Rounds, State, rounds_of
 from memshare_concepts.decisions import Decisions, Merge, similar_id
 from memshare_concepts.gaps.open_questions import OpenQuestion, OpenQuestions
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import JudgedMemory
-
-
-class QuestionDecision(Message):
-    """A person's decision on a question."""
-
-    question: str = Field(min_length=1, max_length=100, description="its id")
-    do: Literal["ask", "drop", "undecided"]
-    agent: Label | None = None
 
 
 def questions(backend: Backend, pools: Sequence[str]) -> Iterator[Need]:
@@ -87,110 +77,75 @@ def _need(pool: str, one: QuestionReply, since: float | None, memories: tuple[Ju
     return Need(kind="question", key=key, since=since, pool=pool, memories=memories, question=one)
 
 
-@serves(ConceptCalls.decide_question)
-def decide_question(backend: Backend, caller: Caller, pool: PoolPath, form: QuestionDecision) -> QuestionDecidedReply:
+@serves(ConceptCalls.decide_question, "QuestionDecision")
+def decide_question(
+    backend: Backend,
+    caller: Caller,
+    pool: PoolPath,
+    question: Annotated[str, Field(min_length=1, max_length=100, description="its id")],
+    do: Literal["ask", "drop", "undecided"],
+    agent: Label | None = None,
+) -> QuestionDecidedReply:
     """Note what a person decides; raises `NotFound`, and `Conflict` where somebody else was first."""
     caller.require("curate")
     caller.require_pool(pool)
     decisions, open_questions = Decisions(backend.redis, pool), OpenQuestions(backend.redis, pool)
-    takes_back = form.do == "undecided"
+    takes_back = do == "undecided"
     was: tuple[State, ...] = ("dropped", "submitted") if takes_back else ("open",)
     with backend.reaching():
         rounds = rounds_of(backend.redis, [pool])[pool]
-        proposed = [(who, one) for who, found in rounds.items() for one in found.proposals if one.id == form.question]
-        asked = [one for one in open_questions.all() if one.gap.id == form.question]
-        is_decided = any(one.journey for one in asked) or form.question in decisions.dismissed()
+        proposed = [(who, one) for who, found in rounds.items() for one in found.proposals if one.id == question]
+        asked = [one for one in open_questions.all() if one.gap.id == question]
+        is_decided = any(one.journey for one in asked) or question in decisions.dismissed()
     texts = [one.question for one in asked] + [one.question for _, one in proposed]
     if not texts:
-        raise NotFound(f"No question of the pool {pool!r} has the id {form.question!r}.")
+        raise NotFound(f"No question of the pool {pool!r} has the id {question!r}.")
     somebody_was_first = is_decided != takes_back if asked else all(one.state not in was for _, one in proposed)
     if somebody_was_first:
         raise Conflict("Somebody else was first: this question was decided on, or is open again.")
-    journey = submit(backend, caller, _task(backend, pool, texts[0], form.agent)).id if form.do == "ask" else None
+    journey = None
+    if do == "ask":
+        journey = submit(backend, caller, agent_of(backend.client, pool, agent), texts[0]).id
     with backend.reaching():
         for each in asked:
             open_questions.give(each, journey)
-            decisions.bring_back(form.question)
-        if asked and form.do == "drop":
-            decisions.dismiss(form.question, texts, datetime.now(UTC), caller.name)
+            decisions.bring_back(question)
+        if asked and do == "drop":
+            decisions.dismiss(question, texts, datetime.now(UTC), caller.name)
         state: dict[str, State] = {"ask": "submitted", "drop": "dropped", "undecided": "open"}
         for who, one in proposed:
-            decided = one.model_copy(update={"state": state[form.do], "task_id": journey})
+            decided = one.model_copy(update={"state": state[do], "task_id": journey})
             Rounds(backend.redis, pool, who).decide(decided, *was)
-    audit(caller, "decide on a question", pool=pool, question=form.question, do=form.do)
-    return QuestionDecidedReply(id=form.question, journey=journey)
+    audit(caller, "decide on a question", pool=pool, question=question, do=do)
+    return QuestionDecidedReply(id=question, journey=journey)
 
 
-def _task(backend: Backend, pool: str, question: str, agent: str | None) -> TaskForm:
-    """The question as a task of the agent that is named, or of the only one of the pool; raises `BadInput`."""
-    there = sorted(card.name for card in backend.cards().values() if card.pool == pool)
-    name = there[0] if agent is None and len(there) == 1 else agent
-    if name not in there:
-        raise BadInput(f"Name one of the agents of the pool {pool!r}, not {agent!r}: {', '.join(there) or 'none'}.")
-    require_agent_model(backend.client, [name], f"Agent {name!r}")
-    return TaskForm(agent=name, prompt=question)
-
-
-class QuestionForm(Message):
-    """A question to a pool."""
-
-    question: Written
-    memories: int = Field(default=8, ge=1, le=MAX_MEMORIES, description="to answer from, at most")
-    only_memories: bool = Field(default=False, description="whether the model may add nothing")
-
-
-@serves(ConceptCalls.answer)
-def answer(backend: Backend, caller: Caller, pool: PoolPath, form: QuestionForm) -> AnsweredReply:
+@serves(ConceptCalls.answer, "QuestionForm")
+def answer(
+    backend: Backend,
+    caller: Caller,
+    pool: PoolPath,
+    question: Written,
+    memories: Annotated[int, Field(ge=1, le=MAX_MEMORIES, description="to answer from, at most")] = 8,
+    only_memories: Annotated[bool, Field(description="whether the model may add nothing")] = False,
+) -> AnsweredReply:
     """An answer with what it rests on; raises `NotYet` where the caller's cap is reached."""
     require_concepts(backend, caller, pool)
     caller.require("submit")
-    backend.checked_text(form.question, "question")
-    asked = (backend.settings, pool, form, caller.name)
-    is_offline = backend.settings.model_for("agents") == OFFLINE
-    reply = _answered(*asked) if is_offline else answered(_answered, *asked)
-    audit(caller, "answer", pool=pool, memories=len(reply.cites))
-    return reply
-
-
-def _answered(settings: Settings, pool: str, form: QuestionForm, payer: str) -> AnsweredReply:
+    backend.checked_text(question, "question")
     from memshare.client.answering import answer_from
 
-    said, found = answer_from(
-        settings, form.question, pool, form.memories, only_memories=form.only_memories, payer=payer
-    )
-    similarity = {one.memory.id: one.similarity for one in found}
-    return AnsweredReply(
-        answer=said.answer,
-        cites=tuple(
-            CitedMemory(id=one.id, why=why, similarity=similarity[one.id], prompt=one.prompt, answer=one.answer)
-            for one, why in said.cites
-        ),
-        own_knowledge=said.own_knowledge,
-        questions=said.questions,
-        model=said.model,
-    )
+    asked = (backend.settings, question, pool, memories, only_memories, caller.name)
+    is_offline = backend.settings.model_for("agents") == OFFLINE
+    reply = answer_from(*asked) if is_offline else answered(answer_from, *asked)
+    audit(caller, "answer", pool=pool, memories=len(reply.cites))
+    return reply
 
 
 TOPICS = 5  # of a cluster
 KEPT = 60.0  # seconds for which what was computed is shown
 KINDS = ("unexplained", "thin", "unconnected", "asked")  # of gaps
 Name = Label
-
-
-class ConceptDecision(Message):
-    """A person's decision on concepts: exactly one of these fields."""
-
-    merge: tuple[Name, Name] | None = Field(default=None, description="a name, and the concept that it means")
-    split: Name | None = Field(default=None, description="the name whose merge is taken back")
-    apart: tuple[Name, Name] | None = Field(default=None, description="two names that are two concepts")
-    dismiss: str | None = Field(default=None, pattern=f"^({'|'.join(KINDS)}):.", max_length=1_000)
-    bring_back: str | None = Field(default=None, max_length=1_000, description="the id of what was dismissed")
-
-    @model_validator(mode="after")
-    def _one(self) -> ConceptDecision:
-        if len(self.model_dump(exclude_none=True)) != 1:
-            raise ValueError("say one thing: 'merge', 'split', 'apart', 'dismiss' or 'bring_back'")
-        return self
 
 
 @serves(ConceptCalls.get)
@@ -221,29 +176,40 @@ def undecided(backend: Backend, pool: str) -> ConceptsReply:
     return found.model_copy(update={"similar": tuple(left), "gaps": gaps})
 
 
-@serves(ConceptCalls.decide)
-def decide(backend: Backend, caller: Caller, pool: PoolPath, form: ConceptDecision) -> DecidedReply:
+@serves(ConceptCalls.decide, "ConceptDecision")
+def decide(
+    backend: Backend,
+    caller: Caller,
+    pool: PoolPath,
+    merge: Annotated[tuple[Name, Name] | None, Field(description="a name, and the concept that it means")] = None,
+    split: Annotated[Name | None, Field(description="the name whose merge is taken back")] = None,
+    apart: Annotated[tuple[Name, Name] | None, Field(description="two names that are two concepts")] = None,
+    dismiss: Annotated[str | None, Field(pattern=f"^({'|'.join(KINDS)}):.", max_length=1_000)] = None,
+    bring_back: Annotated[str | None, Field(max_length=1_000, description="the id of what was dismissed")] = None,
+) -> DecidedReply:
     """Note what a person decides; raises `BadInput` for names that are one concept already."""
     caller.require("curate")
     caller.require_pool(pool)
+    if sum(one is not None for one in (merge, split, apart, dismiss, bring_back)) != 1:
+        raise BadInput("Say one thing: 'merge', 'split', 'apart', 'dismiss' or 'bring_back'.")
     now, undo = datetime.now(UTC), dict[str, tuple[str, ...] | str]()
     decisions = Decisions(backend.redis, pool)
     with backend.reaching():
         try:
-            if form.merge:
-                decisions.merge(Merge(of=form.merge[0], into=form.merge[1], at=now, by=caller.name))
-                undo = {"split": form.merge[0]}
-            elif form.split:
-                merge = decisions.split(form.split)
-                undo = {"merge": (merge.of, merge.into)}
-            elif form.apart:
-                decisions.keep_apart(*form.apart, now, caller.name)
-                undo = {"bring_back": similar_id(*form.apart)}
-            elif form.dismiss:
-                decisions.dismiss(form.dismiss, form.dismiss.split(":")[1:], now, caller.name)
-                undo = {"bring_back": form.dismiss}
-            elif not decisions.bring_back(form.bring_back or ""):
-                raise BadInput(f"Nothing of the pool {pool!r} was dismissed with the id {form.bring_back!r}.")
+            if merge:
+                decisions.merge(Merge(of=merge[0], into=merge[1], at=now, by=caller.name))
+                undo = {"split": merge[0]}
+            elif split:
+                undone = decisions.split(split)
+                undo = {"merge": (undone.of, undone.into)}
+            elif apart:
+                decisions.keep_apart(*apart, now, caller.name)
+                undo = {"bring_back": similar_id(*apart)}
+            elif dismiss:
+                decisions.dismiss(dismiss, dismiss.split(":")[1:], now, caller.name)
+                undo = {"bring_back": dismiss}
+            elif not decisions.bring_back(bring_back or ""):
+                raise BadInput(f"Nothing of the pool {pool!r} was dismissed with the id {bring_back!r}.")
         except ValueError as error:
             raise BadInput(str(error)) from error
     audit(caller, "decide on concepts", pool=pool)

@@ -19,7 +19,6 @@ from memshare.operations.concepts import require_concepts
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.settings import Settings
-from memshare_broker.wire.messages import Message
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
 
@@ -27,13 +26,6 @@ KEPT = 600.0  # seconds for which what was found is shown
 LOOKED_AT = 20_000  # memories: all of them with each other in some seconds
 MOST = 50  # pairs, the most alike
 Two = tuple[UUID, UUID]
-
-
-class DifferentForm(Message):
-    """Two memories that both are wanted, or are to be decided on again."""
-
-    memories: tuple[UUID, UUID]
-    different: bool = True
 
 
 @serves(Duplicates.list)
@@ -46,19 +38,20 @@ def duplicates(backend: Backend, caller: Caller, pool: PoolPath) -> DuplicatesRe
     return there[1].model_copy(update={"duplicates": tuple(left_of(backend, pool))})
 
 
-@serves(Duplicates.decide)
-def decide(backend: Backend, caller: Caller, pool: PoolPath, form: DifferentForm) -> DifferentReply:
+@serves(Duplicates.decide, "DifferentForm")
+def decide(backend: Backend, caller: Caller, pool: PoolPath, memories: Two, different: bool = True) -> DifferentReply:
     """Note what a person says of two memories of a pool; raises `NotFound`."""
     caller.require("curate")
     caller.require_pool(pool)
-    seen = {one.memory.id for one in backend.client.memories.judge(form.memories) if one.memory.pool == pool}
-    for one in form.memories:
+    seen = {one.memory.id for one in backend.client.memories.judge(memories) if one.memory.pool == pool}
+    for one in memories:
         if one not in seen:
             raise NotFound(f"No memory of the pool {pool!r} has the id {str(one)!r}.")
     with backend.reaching():
-        say(backend.redis, pool, form.memories, different=form.different)
-    audit(caller, "say of duplicates", pool=pool, **form.model_dump(mode="json"))
-    return DifferentReply(memories=form.memories, different=form.different)
+        say(backend.redis, pool, memories, different=different)
+    reply = DifferentReply(memories=memories, different=different)
+    audit(caller, "say of duplicates", pool=pool, **reply.model_dump(mode="json"))
+    return reply
 
 
 def left_of(backend: Backend, pool: str) -> list[DuplicateReply]:

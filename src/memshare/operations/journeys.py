@@ -17,6 +17,7 @@ from memshare.client.replies import Accepted
 from memshare.client.rest.calls.journeys import (
     BriefJourney,
     Cancelled,
+    JourneyFields,
     JourneyReply,
     Journeys,
     JourneysReply,
@@ -26,23 +27,17 @@ from memshare.client.rest.calls.journeys import (
 from memshare.client.sent_prompt import sent_prompt
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
+from memshare.operations.forms import MemoriesShown
 from memshare.operations.serving import serves
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import MAX_MEMORIES, USUAL_PRIORITY, Message
+from memshare_broker.wire.messages import USUAL_PRIORITY
 
 MOST = 200  # journeys of a list
 READ = 30  # journeys that are read in one step
 SHOWN = 300  # characters of a prompt
-
-
-class AgainForm(Message):
-    """How a task is to be done this time."""
-
-    memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES, description="how many are shown")
-    remember: bool = True
 
 
 @serves(Journeys.list)
@@ -72,8 +67,10 @@ def journeys(
     return JourneysReply(journeys=tuple(islice(found, limit)))
 
 
-@serves(Journeys.again)
-def again(backend: Backend, caller: Caller, journey_id: JourneyId, form: AgainForm) -> Accepted:
+@serves(Journeys.again, "AgainForm")
+def again(
+    backend: Backend, caller: Caller, journey_id: JourneyId, memories: MemoriesShown = None, remember: bool = True
+) -> Accepted:
     """Submit the task of a journey again; raises `BadInput` for a journey that no agent of memshare answers."""
     caller.require("submit")
     own_journey(backend, caller, journey_id)
@@ -84,23 +81,19 @@ def again(backend: Backend, caller: Caller, journey_id: JourneyId, form: AgainFo
     card = backend.running(caller, task["queue"])
     backend.check_caps(card.name, caller.name)
     given = {name: value for name, value in task["body"].items() if value is not None and name != "memories"}
-    number = {} if form.memories is None else {"memories": form.memories}
+    number = {} if memories is None else {"memories": memories}
     wanted = task["priority"] if caller.may("admin") else max(task["priority"], USUAL_PRIORITY)
-    message = backend.hand_in(caller, card.name, {**given, "remember": form.remember, **number}, wanted, str(uuid4()))
+    message = backend.hand_in(caller, card.name, {**given, "remember": remember, **number}, wanted, str(uuid4()))
     audit(caller, "submit", journey=message.id, agent=card.name, pool=card.pool)
     return Accepted(id=message.id, journey=f"/v1/journeys/{message.id}")
 
 
 def _brief(journey: Journey) -> BriefJourney:
+    same = ("state", "agent", "kind", "submitter", "submitted", "model")
     return BriefJourney(
+        **{name: getattr(journey, name) for name in same},
         id=journey.task_id,
-        state=journey.state,
-        agent=journey.agent,
-        kind=journey.kind,
-        submitter=journey.submitter,
-        submitted=journey.submitted,
         prompt=journey.prompt[:SHOWN],
-        model=journey.model,
         memories=len(journey.memories),
         withheld=journey.withheld is not None,
         score=journey.score.total if journey.score else None,
@@ -179,8 +172,7 @@ async def events(backend: Backend, caller: Caller, journey_id: JourneyId) -> Asy
 def prompt(backend: Backend, caller: Caller, journey_id: JourneyId) -> PromptReply:
     """The turns of the prompt; raises `BadInput` where no model was sent one prompt."""
     caller.require("recall")
-    found = sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
-    return PromptReply(turns=found.turns, changed=found.changed)
+    return sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
 
 
 @serves(Journeys.cancel)
@@ -201,12 +193,11 @@ def _reply(backend: Backend, journey: Journey) -> JourneyReply:
     letter = journey.dead.entry.id if journey.dead else None
     with backend.reaching():
         is_kept = letter is not None and letter in backend.client.dead_letters
-    same = JourneyReply.model_fields.keys() & Journey.model_fields.keys() - {"pool", "waits", "cancelled"}
+    told = {name: getattr(journey, name) for name in JourneyFields.model_fields}
     return JourneyReply(
-        **{name: getattr(journey, name) for name in same},
+        **told | {"pool": journey.pool or backend.pool_of(journey.agent)},
         id=journey.task_id,
         ended=journey.ended,
-        pool=journey.pool or backend.pool_of(journey.agent),
         waits=journey.waits.why if journey.waits else None,
         cancelled=journey.cancelled.why if journey.cancelled else None,
         error=journey.dead.error if journey.dead else None,

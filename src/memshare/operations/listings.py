@@ -35,7 +35,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message, Parked
+from memshare_broker.wire.messages import Parked
 from memshare_memory.recall.lift import lifts, tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
@@ -185,23 +185,22 @@ def rubric(backend: Backend, caller: Caller, name: RubricName) -> RubricReply:
     raise NotFound(f"No rubric is called {name!r}.")
 
 
-class ApprovalForm(Message):
-    """Which version of a rubric somebody has read, and who, where there is no token."""
-
-    version: str = Field(min_length=1, max_length=200)
-    by: Label | None = None
-
-
-@serves(Sharing.approve_rubric)
-def approve_rubric(backend: Backend, caller: Caller, name: RubricName, form: ApprovalForm) -> RubricReply:
+@serves(Sharing.approve_rubric, "ApprovalForm")
+def approve_rubric(
+    backend: Backend,
+    caller: Caller,
+    name: RubricName,
+    version: Annotated[str, Field(min_length=1, max_length=200)],
+    by: Label | None = None,
+) -> RubricReply:
     """Write into the file of a rubric who approves it; raises `BadInput` for a bundled one, or for another version."""
     from memshare_scorer.rubric_file import approve  # reads what models drafted
 
     file = _own_rubric(backend, caller, name)
-    by = form.by if caller.name == LOCAL_NAME else caller.name
+    by = by if caller.name == LOCAL_NAME else caller.name
     if by is None:
         raise BadInput("Say who approves the rubric with 'by': there is no token whose name it could be.")
-    approved = approve(file, by, form.version)
+    approved = approve(file, by, version)
     audit(caller, "approve", rubric=name, version=approved.version)
     return _rubric(approved)
 
@@ -249,12 +248,7 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
 
 def _rubric(rubric: Rubric, doubts: Sequence[tuple[str, str]] = ()) -> RubricReply:
     criteria = tuple(
-        CriterionReply(
-            name=one.name,
-            points=one.points,
-            kinds=tuple(one.kinds) if one.kinds else None,
-            description=one.graded_by,
-        )
+        CriterionReply(name=one.name, points=one.points, kinds=one.kinds or None, description=one.graded_by)
         for one in rubric.criteria
     )
     return RubricReply(

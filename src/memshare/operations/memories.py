@@ -20,37 +20,50 @@ from memshare.client.rest.calls.memories import (
     Memories,
     MemoryReply,
     RefusedLine,
+    TrashCalls,
+    TrashedMemory,
+    TrashReply,
 )
-from memshare.client.rest.calls.trash import TrashCalls, TrashedMemory, TrashReply
 from memshare.files.json_lines import numbered, refuse
 from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.forms import EditForm, ImportForm, MemoryForm
+from memshare.operations.forms import MemoryForm
 from memshare.operations.serving import DESTROYS, serves, tool
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import Label, Written
+from memshare_broker.wire.messages import Name
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.forget.answers import ForgetPreview, RestoredMemories, TrashPage
-from memshare_memory.memory import Memory
+from memshare_memory.memory import Memory, Status
 from memshare_memory.recall.lift import memory_lift
 
 EXAMPLES = 20  # memories
 
 
-@serves(Memories.bring_in)
-def import_memories(backend: Backend, caller: Caller, form: ImportForm) -> ImportReply:
+@serves(
+    Memories.bring_in, "ImportForm",
+    lines='{"prompt": "What has hands and claps for nobody?", "answer": "A clock."}', pool="logic",
+)  # fmt: skip
+def import_memories(
+    backend: Backend,
+    caller: Caller,
+    lines: Annotated[str, Field(min_length=1)],
+    pool: Name | None = None,
+    new_pool: Annotated[bool, Field(description="whether pools may begin that nobody has yet")] = False,
+    dry_run: Annotated[bool, Field(description="only say what would be brought in, and what is refused")] = False,
+) -> ImportReply:
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
     caller.require_all()  # exported memories come with their scores and submitters, whoever says so
     pool_of_agent = {name: card.pool for name, card in backend.cards().items()}
-    lines, limit = numbered(form.lines.lstrip("\ufeff")), backend.settings.prompt_limit
-    found, faults = pairs_of(lines, form.pool, pool_of_agent, caller.name, limit)
+    limit = backend.settings.prompt_limit
+    found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit)
     refused = [RefusedLine(line=number, why=why) for number, why in faults]
-    if not form.new_pool and (unknown := unknown_pools(backend.client, found)):
+    if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     new = new_ids(backend.client, found.ids)
-    if not form.dry_run:
+    if not dry_run:
         refuse([f"line {one.line}: {one.why}" if one.line else one.why for one in refused], "Nothing was imported.")
         for _ in bring_in(backend.client, found):
             pass
@@ -129,23 +142,35 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     return _reply(backend, _judged(backend, caller, added))
 
 
-@serves(Memories.edit)
-def edit(backend: Backend, caller: Caller, memory_id: UUID, form: EditForm, version: str | None = None) -> MemoryReply:
+@serves(Memories.edit, "EditForm", answer="The ferry to Norderney takes dogs on a lead.")
+def edit(
+    backend: Backend,
+    caller: Caller,
+    memory_id: UUID,
+    version: str | None = None,
+    prompt: Written | None = None,
+    answer: Written | None = None,
+    status: Status | None = None,
+) -> MemoryReply:
     """Change a memory; `version` is the one that the change is for (`version_of`).
 
     Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
     """
     caller.require("curate")
+    if prompt is answer is status is None:
+        raise BadInput("Say what to change: 'prompt', 'answer' or 'status'.")
     before = _judged(backend, caller, memory_id).memory
     if version is None:
         raise NoMatch("Say which version you change: send the ETag with which you read the memory as If-Match.")
     version = version.strip().strip('"')
-    for name in ("prompt", "answer"):
-        backend.checked_text(getattr(form, name) or "", name)
+    backend.checked_text(prompt or "")
+    backend.checked_text(answer or "", "answer")
     if version != version_of(before):
         raise _stale(memory_id)
     try:
-        backend.client.memories.edit(Edit(id=memory_id, by=caller.name, only_if=before, **form.model_dump()))
+        backend.client.memories.edit(
+            Edit(id=memory_id, by=caller.name, only_if=before, prompt=prompt, answer=answer, status=status)
+        )
     except BadInput as error:
         if version_of(_judged(backend, caller, memory_id).memory) != version:
             raise _stale(memory_id) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -14,25 +14,17 @@ from memshare.client.rest.calls.retrievers import (
     RetrieversReply,
     RolledBackReply,
     TrialReply,
-    VersionReply,
 )
 from memshare.extras import names_extra
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import Message
 
 if TYPE_CHECKING:
     from memshare_trainer.consolidation.consolidation_state import Consolidated, ConsolidationState, Trial
 
 PoolPath = Annotated[str, Field(min_length=1, max_length=200)]
-
-
-class RollbackForm(Message):
-    """The version to put into use; without it the one before."""
-
-    to: int | None = Field(default=None, ge=0)
 
 
 @serves(Retrievers.list)
@@ -43,24 +35,21 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
 
         found = read_status(backend.redis, backend.settings, encoder_in_use(backend.settings, backend.redis), None, 0)
+    trial = found.consolidation.trial
     return RetrieversReply(
         encoder=found.encoder,
         lessons=found.consolidation.lessons_now,
         next_at=found.consolidation.next_at,
         waits_for=found.consolidation.waits_for,
         last=_last(found.consolidation, caller),
-        trial=_trial(found.consolidation),
+        trial=trial and TrialReply(**_told(trial, set(TrialReply.model_fields))),
         pools=tuple(
             RetrieverReply(
+                **one.model_dump(include={"version", "fault", "versions", "lessons", "lift"}),
                 pool=name,
-                version=one.version,
-                fault=one.fault,
-                versions=tuple(VersionReply(**version.model_dump()) for version in one.versions),
-                lessons=one.lessons.model_dump(),
                 accuracy_untrained=one.held_out_accuracy.untrained,
                 accuracy=one.held_out_accuracy.in_use,
                 held_out=one.held_out_accuracy.lessons,
-                lift=one.lift,
             )
             for name, one in sorted(found.pools.items())
             if caller.sees(name)
@@ -71,36 +60,25 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
 def _last(state: ConsolidationState, caller: Caller) -> ConsolidationReply | None:
     if state.outcome is None:
         return None
-    done = state.result
-    return ConsolidationReply.model_validate(
-        {
-            "outcome": state.outcome,
-            "at": state.at,
-            "reason": state.reason if caller.pools is None else "",
-            "encoder_before": done.encoder_before if done else None,
-            "encoder": done.encoder if done else None,
-            "lessons": done.lessons if done else 0,
-            "memories": done.memories if done else 0,
-            "figures": _figures(done),
-        }
+    done: dict[str, Any] = {"encoder_before": None, "encoder": None, "lessons": 0, "memories": 0, "figures": {}}
+    if state.result is not None:
+        done = _told(state.result, set(done))
+    return ConsolidationReply(
+        outcome=state.outcome, at=state.at, reason=state.reason if caller.pools is None else "", **done
     )
 
 
-def _trial(state: ConsolidationState) -> TrialReply | None:
-    if state.trial is None:
-        return None
-    known = state.trial.model_dump(include=set(TrialReply.model_fields))
-    return TrialReply.model_validate({**known, "figures": _figures(state.trial)})
+def _told(of: Consolidated | Trial, fields: set[str]) -> dict[str, Any]:
+    """These fields, and as `figures` those that were measured."""
+    known = of.model_dump(exclude_none=True)
+    figures = {name: known[name] for name in ("first_helps", "held_out_ndcg", "probe_ndcg") if name in known}
+    return {name: one for name, one in known.items() if name in fields} | {"figures": figures}
 
 
-def _figures(of: Consolidated | Trial | None) -> dict[str, dict[str, float]]:
-    """The measured figures, by name."""
-    measured = {name: getattr(of, name) for name in ("first_helps", "held_out_ndcg", "probe_ndcg")} if of else {}
-    return {name: one.model_dump() for name, one in measured.items() if one is not None}
-
-
-@serves(Retrievers.rollback)
-def rollback(backend: Backend, caller: Caller, pool: PoolPath, form: RollbackForm) -> RolledBackReply:
+@serves(Retrievers.rollback, "RollbackForm")
+def rollback(
+    backend: Backend, caller: Caller, pool: PoolPath, to: Annotated[int | None, Field(ge=0)] = None
+) -> RolledBackReply:
     """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
     caller.require("admin")
     caller.require_pool(pool)
@@ -116,6 +94,6 @@ def rollback(backend: Backend, caller: Caller, pool: PoolPath, form: RollbackFor
         log = lesson_log.LessonLog(
             backend.redis, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days
         )
-        done = roll_back(log, form.to)
+        done = roll_back(log, to)
     audit(caller, "roll back", pool=pool, version=done.version)
     return RolledBackReply(**done._asdict())

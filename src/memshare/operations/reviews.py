@@ -16,7 +16,6 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller
 from memshare.operations.serving import serves
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message
 from memshare_memory.stores.store import Order, Where
 
 if TYPE_CHECKING:
@@ -25,14 +24,6 @@ if TYPE_CHECKING:
 MOST_NEW = 10  # memories of a day
 LOOKED_AT = 200  # of the best memories, for those that are new
 YEAR = 366 * 86_400.0  # seconds
-
-
-class ReviewForm(Message):
-    """How well a memory was remembered."""
-
-    pool: Label
-    memory_id: UUID
-    grade: Remembered
 
 
 @serves(ReviewCalls.next)
@@ -64,18 +55,18 @@ def reviews(backend: Backend, caller: Caller, pool: Label) -> ReviewsReply:
     )
 
 
-@serves(ReviewCalls.grade)
-def grade(backend: Backend, caller: Caller, form: ReviewForm) -> ReviewedReply:
+@serves(ReviewCalls.grade, "ReviewForm")
+def grade(backend: Backend, caller: Caller, pool: Label, memory_id: UUID, grade: Remembered) -> ReviewedReply:
     """Note how well the caller remembered a memory; raises `NotFound` for one that is not of the pool."""
     caller.require("recall")
-    caller.require_pool(form.pool)
+    caller.require_pool(pool)
     now = time.time()
     with backend.reaching(), names_extra("To review"):
-        learner, _ = _learner(backend, caller, form.pool, form.memory_id)
-        if form.memory_id not in learner.memories:
-            raise NotFound(f"The pool {form.pool!r} has no memory with a question that has the id {form.memory_id}.")
-        learner.review([form.memory_id], form.grade, now)
-        return ReviewedReply(memory_id=form.memory_id, due=learner.standings(now)[form.memory_id].due)
+        learner, _ = _learner(backend, caller, pool, memory_id)
+        if memory_id not in learner.memories:
+            raise NotFound(f"The pool {pool!r} has no memory with a question that has the id {memory_id}.")
+        learner.review([memory_id], grade, now)
+        return ReviewedReply(memory_id=memory_id, due=learner.standings(now)[memory_id].due)
 
 
 def _learner(backend: Backend, caller: Caller, pool: str, *named: UUID) -> tuple[ReviewLearner, list[UUID]]:

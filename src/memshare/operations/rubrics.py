@@ -13,18 +13,12 @@ from memshare_broker.delivery.hops import OFFER
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.grades import OfferedPair
-from memshare_broker.wire.messages import Message, derived_id
+from memshare_broker.wire.messages import derived_id
 from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import rubric_files
 
 TRIED = 10  # pairs
 LOOKED_AT = 100  # journeys
-
-
-class TrialForm(Message):
-    """The agent whose pairs are graded again."""
-
-    agent: Label
 
 
 @serves(RubricCalls.drafting)
@@ -47,12 +41,12 @@ def tried(backend: Backend, caller: Caller, name: RubricName) -> list[TriedPair]
     return [one for one in found if one is not None][:TRIED]
 
 
-@serves(RubricCalls.try_it)
-def try_it(backend: Backend, caller: Caller, name: RubricName, form: TrialForm) -> list[TriedPair]:
+@serves(RubricCalls.try_it, "TrialForm")
+def try_it(backend: Backend, caller: Caller, name: RubricName, agent: Label) -> list[TriedPair]:
     """Hand in the last graded pairs of an agent to be graded by a rubric; those that it has graded are not again."""
     caller.require("admin")
     version = rubric(backend, caller, name).version
-    card = backend.agent(caller, form.agent)
+    card = backend.agent(caller, agent)
     listed = journeys(backend, caller, agent=card.name, limit=LOOKED_AT).journeys
     graded = [one.id for one in listed if one.score is not None][:TRIED]
     if not graded:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Annotated, Any, Protocol, TypeVar
+from types import new_class
+from typing import Annotated, Any, Protocol, TypeVar, cast
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
 
 from memshare import operations
 from memshare.client.rest.call import Call
-from memshare.operations.caller import Right
+from memshare.operations import forms
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, Right
+from memshare_broker.wire.forms import checked
+from memshare_broker.wire.messages import Message
 
 FIRST = ("sharing", "journeys", "memories", "what there is")
 """The headings that come first; the others follow by name."""
@@ -41,6 +48,7 @@ def _find() -> None:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R")
 
 
 class Declared(Protocol):
@@ -80,16 +88,42 @@ class Tool:
 
 SERVED: dict[Call[Any], Callable[..., Any]] = {}
 TOOLS: list[Tool] = []
+BODIES: dict[Callable[..., Any], tuple[Call[Any], str, ConfigDict]] = {}
+"""Function → its call, and the name (if it has one) and the configuration of the body of such a request."""
 
 
-def serves(method: Declared) -> Callable[[F], F]:
-    """Let a function answer a call; `backend` and `caller` are its first parameters, the others are asked."""
+def serves(method: Declared, body: str = "", **example: JsonValue) -> Callable[[F], F]:
+    """Let a function answer a call; `backend` and `caller` are its first parameters, the others are asked.
+
+    With a name of a `body`, those that the path does not name are its fields; `example` is one for the documentation.
+    """
 
     def add(function: F) -> F:
         SERVED[method.call] = function
+        BODIES[function] = method.call, body, forms.example(**example) if example else ConfigDict()
         return function
 
     return add
+
+
+@functools.cache
+def form_of(function: Callable[..., Any]) -> type[Message]:
+    """The form of what a function is asked beside what the path names, made of its parameters."""
+    call, name, config = BODIES[function]
+    asked = list(inspect.signature(function, eval_str=True).parameters.values())[2:]
+    fields = [one for one in asked if one.name != call.if_match and f"{{{one.name}}}" not in call.path]
+    body: dict[str, Any] = {one.name: one.default for one in fields if one.default is not one.empty}
+    body["__annotations__"] = {one.name: one.annotation for one in fields}
+    body |= {"__module__": function.__module__, "__doc__": call.does, "model_config": config}
+    return cast(type[Message], new_class(name, (Message,), exec_body=lambda made: made.update(body)))
+
+
+def ask(what: str, function: Callable[..., R], backend: Backend, caller: Caller, *at: object, **fields: Any) -> R:
+    """The reply to a request with these fields, `at` what its path names.
+
+    Raises `BadInput` that says `what` was given, and which field does not fit.
+    """
+    return function(backend, caller, *at, **dict(checked(form_of(function), what, **fields)))
 
 
 def tool(method: Declared, name: str, title: str, right: Right, hints: Hints) -> Callable[[F], F]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 from uuid import UUID, uuid4
 
 from pydantic import Field
@@ -13,38 +13,67 @@ from pydantic import Field
 from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted, FeedbackTaken, Recalled, RecalledMemory
 from memshare.client.rest.calls.sharing import Sharing
+from memshare.operations import forms
 from memshare.operations.backend import Backend, KeptRecall
 from memshare.operations.caller import Caller, audit
-from memshare.operations.forms import FeedbackForm, OfferForm, RecallForm
+from memshare.operations.forms import Filters
 from memshare.operations.journeys import own_journey
-from memshare.operations.serving import ADDS, READS, TELLS_ONCE, AgentName, KindName, PoolName, Prompt, serves, tool
+from memshare.operations.serving import (
+    ADDS,
+    READS,
+    TELLS_ONCE,
+    AgentName,
+    KindName,
+    PoolName,
+    Prompt,
+    ask,
+    serves,
+    tool,
+)
 from memshare.operations.submitting import require_same
 from memshare_agents.prompt import example_turns
 from memshare_broker.delivery.hops import CREDIT, OFFER
 from memshare_broker.delivery.journey_records import note
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.forms import checked
+from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
-from memshare_broker.wire.messages import Shown, Turn, derived_id
+from memshare_broker.wire.messages import MAX_MEMORIES, Shown, Turn, derived_id
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
+from memshare_memory.memory import Mode
 from memshare_memory.stores.store import Where
 
+ALL = Filters()
 
-@serves(Sharing.recall)
-def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
+
+@serves(Sharing.recall, "RecallForm", agent="logic", prompt="What has keys and opens no door?", k=3)
+def recall(
+    backend: Backend,
+    caller: Caller,
+    prompt: forms.Prompt = None,
+    messages: forms.Turns = None,
+    agent: Label | None = None,
+    pool: Label | None = None,
+    k: Annotated[int, Field(ge=0, le=MAX_MEMORIES)] = 3,
+    mode: Mode = "dense",
+    filters: Filters = ALL,
+    format: Annotated[  # noqa: A002 - the field's name
+        Literal["memories", "messages"],
+        Field(description='"messages" adds turns, ready to put directly before the task'),
+    ] = "memories",
+) -> Recalled:
     """The memories that may be shown with a task, best first; they are kept under a `recall_id`."""
     caller.require("recall")
-    text = backend.checked_text(form.text)
-    pool = _pool(backend, caller, form)
+    text = backend.checked_task(prompt, messages)
+    pool = _agent_or_pool(backend, caller, agent, pool)[1]
     request = RecallRequest(
         pool=pool,
         text=text,
-        k=form.k,
-        mode=form.mode,
-        among=form.filters.where(ids_not=form.filters.not_shown),
+        k=k,
+        mode=mode,
+        among=filters.where(ids_not=filters.not_shown),
         # A token's own pools may have no memory yet; the name of any other may be a slip of the pen.
-        new_pool=form.agent is not None or caller.pools is not None,
+        new_pool=agent is not None or caller.pools is not None,
         submitter=caller.name,
         asked_by=caller.name,
     )
@@ -63,7 +92,7 @@ def recall(backend: Backend, caller: Caller, form: RecallForm) -> Recalled:
         recall_id=kept.id,
         pool=pool,
         memories=tuple(_told(one, judged.get(one.memory.id)) for one in found.found),
-        messages=_as_turns(form, found.found) if form.format == "messages" else None,
+        messages=_as_turns(found.found, apart=len(messages or ()) > 1) if format == "messages" else None,
         retriever_version=found.retriever_version,
     )
 
@@ -79,22 +108,26 @@ def recall_by_model(
 ) -> Recalled:
     """Find what worked before on tasks like this one. Call it before you answer a task. Use the memories as
     examples; keep `recall_id` for `offer` and `feedback`."""
-    return recall(backend, caller, checked(RecallForm, "The recall", prompt=prompt, agent=agent, pool=pool, k=k))
+    return ask("The recall", recall, backend, caller, prompt=prompt, agent=agent, pool=pool, k=k)
 
 
-def _as_turns(form: RecallForm, found: Sequence[Found]) -> tuple[Turn, ...]:
+def _as_turns(found: Sequence[Found], *, apart: bool) -> tuple[Turn, ...]:
     """Memories, best first, as turns to put directly before the task: best last."""
-    return tuple(example_turns([one.memory for one in found], apart=len(form.messages or ()) > 1))
+    return tuple(example_turns([one.memory for one in found], apart=apart))
 
 
-def _pool(backend: Backend, caller: Caller, form: RecallForm) -> str:
-    if (form.agent is None) == (form.pool is None):
+def _agent_or_pool(
+    backend: Backend, caller: Caller, agent: str | None, pool: str | None
+) -> tuple[AgentCard | None, str]:
+    """The agent that is named and its pool, or the pool; raises `BadInput` unless it is one of the two."""
+    if (agent is None) == (pool is None):
         raise BadInput("Name an 'agent' or a 'pool': one of the two.")
-    if form.agent is not None:
-        return backend.agent(caller, form.agent).pool
-    assert form.pool is not None
-    caller.require_pool(form.pool)
-    return form.pool
+    if agent is not None:
+        card = backend.agent(caller, agent)
+        return card, card.pool
+    assert pool is not None
+    caller.require_pool(pool)
+    return None, pool
 
 
 def _told(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
@@ -126,40 +159,54 @@ def _why(found: Found, credibility: float, credits_: int) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-@serves(Sharing.pairs)
-def offer(backend: Backend, caller: Caller, form: OfferForm) -> Accepted:
+@serves(
+    Sharing.pairs, "OfferForm",
+    agent="logic", kind="riddle", prompt="What has keys and opens no door?", answer="A piano.", model="my-model",
+)  # fmt: skip
+def offer(
+    backend: Backend,
+    caller: Caller,
+    answer: Written,
+    prompt: forms.Prompt = None,
+    messages: forms.Turns = None,
+    agent: Label | None = None,
+    pool: Label | None = None,
+    kind: Label | None = None,
+    model: Label | None = None,
+    recall_id: Annotated[UUID | None, Field(description="the recall whose memories helped: they are credited")] = None,
+    idempotency_key: forms.Key | None = None,
+) -> Accepted:
     """Hand in a pair to be graded, settled and learnt from; it is written down when this returns.
 
     With an idempotency key, the same pair is handed in once, and another one under the same key is refused.
     """
     caller.require("offer")
-    prompt = backend.checked_text(form.text)
-    answer = backend.checked_text(form.answer, "answer")
-    card = _card(backend, caller, form)
-    card.require_kind(form.kind)
-    recalled = _recalled(backend, caller, form, card.pool)
+    task = backend.checked_task(prompt, messages)
+    answer = backend.checked_text(answer, "answer")
+    card = _grading_agent(backend, *_agent_or_pool(backend, caller, agent, pool))
+    card.require_kind(kind)
+    recalled = _recalled(backend, caller, recall_id, card.pool)
     backend.check_caps(card.name, caller.name)
     with backend.reaching():
-        backend.shares.take_offer(caller, len(prompt) + len(answer), partial(_stored, backend, caller, card.pool))
+        backend.shares.take_offer(caller, len(task) + len(answer), partial(_stored, backend, caller, card.pool))
     pair = OfferedPair(
         agent=card.name,
         pool=card.pool,
         rubric=card.rubric or "",
-        kind=form.kind,
-        prompt=prompt,
+        kind=kind,
+        prompt=task,
         answer=answer,
-        model=form.model,
+        model=model,
         submitter=caller.name,
         shown=recalled.shown if recalled else (),
-        recall_id=form.recall_id,
+        recall_id=recall_id,
     )
-    key = form.idempotency_key
-    journey = str(uuid4() if key is None else derived_id("pair", caller.name, key))
+    journey = str(uuid4() if idempotency_key is None else derived_id("pair", caller.name, idempotency_key))
     message = OFFER.next(pair, journey)
     backend.client.send(message)
-    if key is not None:
-        require_same(backend, message, key)
-    audit(caller, "offer", journey=journey, pool=card.pool, recall_id=form.recall_id)
+    if idempotency_key is not None:
+        require_same(backend, message, idempotency_key)
+    audit(caller, "offer", journey=journey, pool=card.pool, recall_id=recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
@@ -187,37 +234,29 @@ def offer_by_model(
 ) -> Accepted:
     """Share your answer once you have given it. It is graded, and others are shown it only where it is good
     enough. Offer a final answer, never a guess, and nothing private."""
-    form = checked(
-        OfferForm, "The offer", prompt=prompt, answer=answer, agent=agent, pool=pool, kind=kind, model=model,
-        recall_id=recall_id, idempotency_key=idempotency_key,
+    return ask(
+        "The offer", offer, backend, caller, prompt=prompt, answer=answer, agent=agent, pool=pool, kind=kind,
+        model=model, recall_id=recall_id, idempotency_key=idempotency_key,
     )  # fmt: skip
-    return offer(backend, caller, form)
 
 
-def _card(backend: Backend, caller: Caller, form: OfferForm) -> AgentCard:
+def _grading_agent(backend: Backend, named: AgentCard | None, pool: str) -> AgentCard:
     """The agent that a pair stands under: it says by which rubric it is graded."""
-    if (form.agent is None) == (form.pool is None):
-        raise BadInput("Name an 'agent' or a 'pool': one of the two.")
-    if form.agent is not None:
-        cards = [backend.agent(caller, form.agent)]
-    else:
-        assert form.pool is not None
-        caller.require_pool(form.pool)
-        cards = [card for _, card in sorted(backend.cards().items()) if card.pool == form.pool]
+    cards = [named] if named else [card for _, card in sorted(backend.cards().items()) if card.pool == pool]
     graded = [card for card in cards if card.rubric is not None]
     if not graded:
         raise NotFound(
-            f"No agent of {form.agent or form.pool!r} says its rubric, so nothing of it can be graded. "
+            f"No agent of {named.name if named else pool!r} says its rubric, so nothing of it can be graded. "
             "`memshare agents` lists the agents and their pools."
         )
     return graded[0]
 
 
-def _recalled(backend: Backend, caller: Caller, form: OfferForm, pool: str) -> KeptRecall | None:
-    if form.recall_id is None:
+def _recalled(backend: Backend, caller: Caller, recall_id: UUID | None, pool: str) -> KeptRecall | None:
+    if recall_id is None:
         return None
     with backend.reaching():
-        recalled = backend.recalls.get(caller, form.recall_id)
+        recalled = backend.recalls.get(caller, recall_id)
     if recalled.pool != pool:
         raise BadInput(f"The recall was in the pool {recalled.pool!r}, and the answer is for {pool!r}.")
     return recalled
@@ -233,22 +272,33 @@ class _Subject(NamedTuple):
     shown: Mapping[UUID, Shown]
 
 
-@serves(Sharing.feedback)
-def give_feedback(backend: Backend, caller: Caller, form: FeedbackForm) -> FeedbackTaken:
+@serves(Sharing.feedback, "FeedbackForm", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
+def give_feedback(
+    backend: Backend,
+    caller: Caller,
+    journey: Annotated[str | None, Field(min_length=1, max_length=200)] = None,
+    recall_id: UUID | None = None,
+    reward: Share | None = None,
+    memories: Annotated[dict[UUID, Share] | None, Field(min_length=1, max_length=MAX_MEMORIES)] = None,
+) -> FeedbackTaken:
     """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands.
 
     One reward for a journey is what its answer was worth, too: that is noted also where no memory was shown.
     """
     caller.require("offer")
-    subject = _subject(backend, caller, form)
-    rewards = form.memories or dict.fromkeys(subject.shown, form.reward or 0.0)
+    if (journey is None) == (recall_id is None):
+        raise BadInput("Give a 'journey' or a 'recall_id': one of the two.")
+    if (reward is None) == (memories is None):
+        raise BadInput("Give a 'reward', or a reward for each of 'memories': one of the two.")
+    subject = _subject(backend, caller, journey, recall_id)
+    rewards = memories or dict.fromkeys(subject.shown, reward or 0.0)
     if strange := [one for one in rewards if one not in subject.shown]:
         raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
     if not rewards and subject.journey is None:
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
-    taken = [one for one, reward in rewards.items() if _tell(backend, caller, subject, one, reward)]
+    taken = [one for one, worth in rewards.items() if _tell(backend, caller, subject, one, worth)]
     if subject.journey is not None:
-        opinion = None if form.reward is None else Opinion(by=caller.name, reward=form.reward)
+        opinion = None if reward is None else Opinion(by=caller.name, reward=reward)
         _note(backend, subject.journey, {one: rewards[one] for one in taken}, opinion)
     audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
@@ -266,14 +316,12 @@ def feedback_by_model(
     """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. It decides
     what is shown from now on. Each memory is told once; the first word stands. Do not call it on a guess."""
     worth = {"reward": reward} if memory_id is None else {"memories": {memory_id: reward}}
-    form = checked(FeedbackForm, "The feedback", recall_id=recall_id, journey=journey, **worth)
-    return give_feedback(backend, caller, form)
+    return ask("The feedback", give_feedback, backend, caller, recall_id=recall_id, journey=journey, **worth)
 
 
-def _subject(backend: Backend, caller: Caller, form: FeedbackForm) -> _Subject:
-    recall_id, journey = form.recall_id, None
-    if form.journey is not None:
-        reply = own_journey(backend, caller, form.journey)
+def _subject(backend: Backend, caller: Caller, journey: str | None, recall_id: UUID | None) -> _Subject:
+    if journey is not None:
+        reply = own_journey(backend, caller, journey)
         recall_id, journey = reply.recall_id, reply.id
         if recall_id is None:
             if reply.pool is None:

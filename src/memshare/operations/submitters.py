@@ -13,15 +13,7 @@ from memshare.operations.caller import Caller, audit
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message
 from memshare_memory.recall.trust import Standings, Trust, decide, decided, standings_key
-
-
-class TrustForm(Message):
-    """Whom a person speaks of, and what they say."""
-
-    submitter: Label
-    said: Literal["trust", "leave", "undecided"] = "trust"
 
 
 @serves(SubmitterCalls.list)
@@ -32,18 +24,24 @@ def submitters(backend: Backend, caller: Caller, pool: PoolPath) -> list[Submitt
     return submitters_of(backend, [pool])[pool]
 
 
-@serves(SubmitterCalls.trust)
-def trust(backend: Backend, caller: Caller, pool: PoolPath, form: TrustForm) -> SubmitterReply:
+@serves(SubmitterCalls.trust, "TrustForm")
+def trust(
+    backend: Backend,
+    caller: Caller,
+    pool: PoolPath,
+    submitter: Label,
+    said: Literal["trust", "leave", "undecided"] = "trust",
+) -> SubmitterReply:
     """Note what a person says of a submitter, also of one of whom nothing is known; raises `NotFound`."""
     caller.require("curate")
     caller.require_pool(pool)
     if pool not in backend.client.memories.stats().by_pool:
         raise NotFound(f"No memory is in a pool {pool!r}.")
-    said = None if form.said == "undecided" else Trust(said=form.said, by=caller.name, at=time.time())
+    word = None if said == "undecided" else Trust(said=said, by=caller.name, at=time.time())
     with backend.reaching():
-        decide(backend.redis, pool, form.submitter, said)
-    audit(caller, "trust", pool=pool, submitter=form.submitter, said=form.said)
-    return submitter_of(backend, pool, form.submitter)
+        decide(backend.redis, pool, submitter, word)
+    audit(caller, "trust", pool=pool, submitter=submitter, said=said)
+    return submitter_of(backend, pool, submitter)
 
 
 def submitter_of(backend: Backend, pool: str, name: str) -> SubmitterReply:
@@ -67,14 +65,8 @@ def submitters_of(backend: Backend, pools: list[str]) -> dict[str, list[Submitte
 
 
 def _reply(name: str, known: Standings, said: Trust | None) -> SubmitterReply:
-    standing = known.submitters.get(name)
-    trusted = said is not None and said.said == "trust"
-    return SubmitterReply(
-        name=name,
-        worth=standing.worth if standing else None,
-        error=standing.error if standing else None,
-        words=standing.words if standing else 0,
-        proven=trusted or (standing is not None and standing.proven),
-        said=said.said if said else None,
-        by=said.by if said else None,
-    )
+    standing, unknown = known.submitters.get(name), {"worth": None, "error": None, "words": 0, "proven": False}
+    told = standing.model_dump(include=set(unknown)) if standing else unknown
+    if said is not None and said.said == "trust":
+        told["proven"] = True
+    return SubmitterReply(**told, name=name, said=said.said if said else None, by=said.by if said else None)

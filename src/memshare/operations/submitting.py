@@ -11,15 +11,15 @@ from pydantic import Field
 from memshare.client.errors import Conflict, Forbidden
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.sharing import Sharing
+from memshare.operations import forms
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.forms import TaskForm
 from memshare.operations.journeys import LONGEST_WAIT, follow
-from memshare.operations.serving import ADDS, KindName, Prompt, serves, tool
+from memshare.operations.serving import ADDS, KindName, Prompt, ask, serves, tool
 from memshare.terminal.ids import whose_answer
 from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.wire.forms import checked
-from memshare_broker.wire.messages import USUAL_PRIORITY, Message, derived_id
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import USUAL_PRIORITY, Message, Name, Priority, derived_id
 
 ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
 
@@ -35,20 +35,32 @@ class AgentAnswer(Message):
     )
 
 
-@serves(Sharing.tasks)
-def submit(backend: Backend, caller: Caller, form: TaskForm) -> Accepted:
+@serves(Sharing.tasks, "TaskForm", agent="poem", kind="limerick", prompt="A limerick about a lighthouse")
+def submit(
+    backend: Backend,
+    caller: Caller,
+    agent: Name,
+    prompt: forms.Prompt = None,
+    messages: forms.Turns = None,
+    kind: Label | None = None,
+    memories: forms.MemoriesShown = None,
+    remember: bool = True,
+    priority: Annotated[Priority, Field(description="0 goes first")] = USUAL_PRIORITY,
+    idempotency_key: forms.Key | None = None,
+) -> Accepted:
     """Hand a task to an agent; it is written down when this returns. Idempotency keys are as in `offer`."""
     caller.require("submit")
-    require_priority(caller, form.priority)
-    backend.checked_text(form.text)
-    card = backend.running(caller, form.agent)
+    require_priority(caller, priority)
+    backend.checked_task(prompt, messages)
+    card = backend.running(caller, agent)
     backend.check_caps(card.name, caller.name)
-    body = form.model_dump(mode="json", exclude={"agent", "priority", "idempotency_key"}, exclude_none=True)
-    key = form.idempotency_key
-    task_id = str(uuid4() if key is None else derived_id("task", caller.name, key))
-    message = backend.hand_in(caller, card.name, body, form.priority, task_id)
-    if key is not None:
-        require_same(backend, message, key)
+    turns = messages and [one.model_dump() for one in messages]
+    given = {"prompt": prompt, "messages": turns, "kind": kind, "memories": memories, "remember": remember}
+    body = {name: value for name, value in given.items() if value is not None}
+    task_id = str(uuid4() if idempotency_key is None else derived_id("task", caller.name, idempotency_key))
+    message = backend.hand_in(caller, card.name, body, priority, task_id)
+    if idempotency_key is not None:
+        require_same(backend, message, idempotency_key)
     audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
 
@@ -68,10 +80,10 @@ async def ask_agent(
 ) -> AgentAnswer:
     """Give a task to one of memshare's own agents and wait for its answer. Use it when a task fits an agent's kinds
     better than yourself. It may call a paid model."""
-    form = checked(TaskForm, "The task", agent=agent, prompt=prompt, kind=kind, idempotency_key=idempotency_key)
     from anyio import to_thread  # of an extra, as commands are there without
 
-    accepted = await to_thread.run_sync(submit, backend, caller, form)
+    asked = {"agent": agent, "prompt": prompt, "kind": kind, "idempotency_key": idempotency_key}
+    accepted = await to_thread.run_sync(lambda: ask("The task", submit, backend, caller, **asked))
     async with aclosing(follow(backend, caller, accepted.id, wait)) as journeys:
         async for journey in journeys:
             if journey.state in ANSWERED:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memshare.cli.options import Json, Payer, Pool, login_name
-from memshare.client.client import Client
-from memshare.operate.own_redis import connected
-from memshare.terminal.console import console, errors, one_line, panel, print_json, styled, table
+from memshare.cli.operating import operating, print_reply
+from memshare.cli.options import Json, Payer, Pool
+from memshare.operations.serving import ask
+from memshare.terminal.console import console, errors, one_line, panel, styled, table
 from memshare.terminal.ids import short_id, the_pool, whose_answer
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import Quoted
-from memshare_memory.door.messages import Found
 
 if TYPE_CHECKING:
-    from memshare_concepts.answering import AnswerFromMemories
+    from memshare.client.rest.calls.concepts import AnsweredReply
 
 
 def answer(
@@ -37,51 +37,34 @@ def answer(
 
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
-    from memshare.client.answering import answer_from
+    from memshare.operations import concepts
 
-    with Client() as client, connected(client.settings), errors.status("Answering …"):
-        name = the_pool(client, pool)
-        payer = submitter or login_name()
-        answered, found = answer_from(
-            client.settings, question, name, memories, only_memories=only_memories, payer=payer
-        )
-    if answered.model == OFFLINE:
-        [(memory, _)] = answered.cites
-        similarity = next(one.similarity for one in found if one.memory.id == memory.id)
-        quoted = Quoted(id=memory.id, submitter=memory.submitter, similarity=similarity)
+    with operating(alone=True) as (backend, caller), errors.status("Answering …"):
+        name, payer = the_pool(backend.client, pool), replace(caller, name=submitter or caller.name)
+        asked = {"question": question, "memories": memories, "only_memories": only_memories}
+        reply = ask("The question", concepts.answer, backend, payer, name, **asked)
+        nearest = backend.client.memories.get(reply.cites[0].id) if reply.model == OFFLINE else None
+    if nearest is not None:
+        quoted = Quoted(id=nearest.id, submitter=nearest.submitter, similarity=reply.cites[0].similarity)
         errors.print(whose_answer(quoted), style="yellow")
-    _print_json(answered, found) if as_json else _print(answered, found, name)
+    print_reply(reply) if as_json else _print(reply, name)
 
 
-def _print_json(answered: AnswerFromMemories, found: tuple[Found, ...]) -> None:
-    similarity = {one.memory.id: one.similarity for one in found}
-    cites = [{"id": memory.id, "why": why, "similarity": similarity[memory.id]} for memory, why in answered.cites]
-    print_json(
-        {
-            "answer": answered.answer,
-            "cites": cites,
-            "own_knowledge": answered.own_knowledge,
-            "questions": answered.questions,
-            "related": [one.memory.id for one in found],
-            "model": answered.model,
-        }
-    )
-
-
-def _print(answered: AnswerFromMemories, found: tuple[Found, ...], pool: str) -> None:
-    if answered.answer is not None:
-        console.print(panel(answered.answer, styled(("Answer", "bold"), f" · {answered.model}")))
+def _print(reply: AnsweredReply, pool: str) -> None:
+    if reply.answer is not None:
+        console.print(panel(reply.answer, styled(("Answer", "bold"), f" · {reply.model}")))
     else:
         console.print("The memories do not suffice to answer this.", style="yellow")
-    similarity = {one.memory.id: f"{one.similarity:.2f}" for one in found}
-    rows = [(short_id(memory.id), similarity[memory.id], why, one_line(memory.key)) for memory, why in answered.cites]
+    rows = [
+        (short_id(one.id), f"{one.similarity:.2f}", one.why, one_line(one.prompt or one.answer)) for one in reply.cites
+    ]
     if rows:
         console.print(table("id", "similarity", "why", "memory", rows=rows, title="It rests on"))
-    if answered.own_knowledge:
-        console.print(styled(("In no memory: ", "yellow"), answered.own_knowledge))
-    for question in answered.questions:
+    if reply.own_knowledge:
+        console.print(styled(("In no memory: ", "yellow"), reply.own_knowledge))
+    for question in reply.questions:
         console.print(f"Open: {question}")
-    if answered.questions:
+    if reply.questions:
         console.print(
             f"These are gaps of pool {pool!r} now: `memshare concepts gaps` lists them, and `memshare concepts explore`"
             " has agents answer them."

@@ -13,7 +13,8 @@ from rich.tree import Tree
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey, asked_of, kept_for
-from memshare.client.sent_prompt import SentPrompt, sent_prompt
+from memshare.client.rest.calls.journeys import PromptReply
+from memshare.client.sent_prompt import sent_prompt
 from memshare.terminal.console import (
     console,
     errors,
@@ -112,8 +113,7 @@ def trace(
     journey = client.journey(task_id)
     if prompt:
         sent = sent_prompt(client, journey)
-        turns = [one.model_dump() for one in sent.turns]
-        print_json({"turns": turns, "changed": sent.changed}) if as_json else _print_prompt(sent)
+        print_json(sent.model_dump(mode="json")) if as_json else _print_prompt(sent)
         return
     if as_json:
         print_json(journey.model_dump(mode="json"))
@@ -184,7 +184,7 @@ def trace(
         console.print(advice, style="dim")
 
 
-def _print_prompt(sent: SentPrompt) -> None:
+def _print_prompt(sent: PromptReply) -> None:
     for one in sent.changed:
         console.print(one, style="yellow")
     for turn in sent.turns:

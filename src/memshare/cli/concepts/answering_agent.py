@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.journey import Journey
-from memshare.client.pools import require_agent_model
 from memshare.terminal.console import errors
-from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 
 
@@ -20,24 +18,6 @@ class AnsweringAgent(NamedTuple):
     name: str
     kind: str | None
     submitter: str
-
-    @classmethod
-    def of(cls, client: Client, pool: str, named: str | None, kind: str | None, submitter: str) -> AnsweringAgent:
-        """Raises `BadInput` where a pool has no agent, or several and none is named, or the agent has no model."""
-        there = sorted(name for name, card in client.agents().items() if card.pool == pool)
-        able = ", ".join(there) or "none"
-        if named is not None and named not in there:
-            raise BadInput(f"Agent {named!r} does not keep its memories in pool {pool!r}. Agents that do: {able}.")
-        if not there:
-            raise BadInput(
-                f"No agent keeps its memories in pool {pool!r}, so none can answer: give an agent that pool in its"
-                " file. `memshare agents` lists the agents with their pools."
-            )
-        if named is None and len(there) != 1:
-            raise BadInput(f"Say with --agent which agent of pool {pool!r} answers. There are: {able}.")
-        name = named or there[0]
-        require_agent_model(client, [name], f"Agent {name!r}")
-        return cls(pool, name, kind, submitter)
 
     def submit(self, client: Client, question: str, priority: int = INTERACTIVE) -> str:
         """Submit a question; the same one again is the same task. Returns its id."""

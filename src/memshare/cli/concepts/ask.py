@@ -22,6 +22,7 @@ from memshare.cli.options import (
     login_name,
 )
 from memshare.client.answering import paid_chat
+from memshare.client.pools import agent_of
 from memshare.terminal.console import console, errors, panel, print_json, short, stopping, styled, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
@@ -82,7 +83,7 @@ def ask(
         from memshare_concepts.asking.proposing import Proposer
 
         name = found.concepts.pool
-        answering = AnsweringAgent.of(found.client, name, agent, kind, person)
+        answering = AnsweringAgent(name, agent_of(found.client, name, agent), kind, person)
         rounds = Rounds(found.redis, name, person)
         if discard:
             rounds.end()

@@ -18,6 +18,7 @@ from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import ANSWER_WITHIN, AnsweredAs, AnsweredBy, AnswerTimeout, Json, Pool, Submitter, Yes
 from memshare.client.answering import paid_chat
 from memshare.client.client import LOW
+from memshare.client.pools import agent_of
 from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json, require_consent, short, stopping, table
 from memshare.terminal.ids import short_id
@@ -84,7 +85,7 @@ def explore(
         require_model(settings, "agents", "`memshare concepts explore`")
         if budget is not None:
             _require_prices(settings)
-        answering = AnsweringAgent.of(found.client, name, agent, kind, submitter)
+        answering = AnsweringAgent(name, agent_of(found.client, name, agent), kind, submitter)
         usage, before = UsageLog(found.redis), ExploredGaps(found.redis, name)
 
         def used() -> Used:

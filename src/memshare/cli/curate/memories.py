@@ -29,11 +29,7 @@ from memshare_memory.stores.store import Where
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
 
-app = typer.Typer(
-    help="The shared pool: search, list, add, edit, forget, restore, export, import.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(help="The shared pool: search, list, add, edit, forget, restore, export, import.")
 app.command(rich_help_panel=LOOK)(search)
 app.command("list", rich_help_panel=LOOK)(list_memories)
 

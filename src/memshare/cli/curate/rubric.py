@@ -25,9 +25,7 @@ from memshare_scorer.draft import Drafting
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
 
-app = typer.Typer(
-    help="Rubrics: how answers are graded, and who approved it.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.")
 
 
 @app.command()

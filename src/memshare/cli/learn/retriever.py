@@ -121,11 +121,7 @@ def _figures(of: Consolidated | Trial) -> list[tuple[str, str, str, str]]:
 
 # The store's engines take a second to import and torch several, so what needs them is imported where it is used.
 
-app = typer.Typer(
-    help="The retriever: what it has learnt, going back to an earlier one, training its encoder.",
-    no_args_is_help=True,
-    add_completion=False,
-)
+app = typer.Typer(help="The retriever: what it has learnt, going back to an earlier one, training its encoder.")
 
 UPDATES_IN_JSON, UPDATES_IN_CHART = 50, 2_000
 
@@ -220,7 +216,7 @@ def trust(
 
 def _back_to_version(pool: str, to: int | None, *, as_json: bool) -> None:
     with operating(alone=True) as (backend, caller):
-        done = retrievers.rollback(backend, caller, pool, retrievers.RollbackForm(to=to))
+        done = retrievers.rollback(backend, caller, pool, to)
     if as_json:
         print_reply(done)
         return

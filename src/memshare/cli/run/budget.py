@@ -10,14 +10,13 @@ import typer
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.client.rest.calls.budgets import Capped, Spending, Spent
-from memshare.operations.budgets import CapForm, budgets, set_one
+from memshare.operations.budgets import budgets, set_one
+from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, table
 from memshare_broker.errors import BadInput
 from memshare_llm.limits.budget import Cap, Holder, in_words, load_prices
 
-app = typer.Typer(
-    help="Spend caps: what agents and submitters may use in a UTC day.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Spend caps: what agents and submitters may use in a UTC day.")
 
 
 @app.command("set")
@@ -37,7 +36,7 @@ def set_cap(
     if none == (tokens is not None or money is not None):
         raise BadInput("Say what the cap is with --tokens N or --money X, or take it away with --none.")
     with operating() as (backend, caller):
-        reply = set_one(backend, caller, CapForm(**holder._asdict(), tokens=tokens, money=money, none=none))
+        reply = ask("The cap", set_one, backend, caller, **holder._asdict(), tokens=tokens, money=money, none=none)
     if as_json:
         print_reply(reply)
         return

@@ -26,9 +26,7 @@ from memshare.terminal.console import (
 from memshare.terminal.ids import counted, find_letter, short_id
 from memshare_broker.errors import BadInput, Reason
 
-app = typer.Typer(
-    help="Dead letters: tasks that were given up, kept until you decide.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Dead letters: tasks that were given up, kept until you decide.")
 
 OnlyReason = Annotated[str | None, typer.Option("--reason", help='Only those with this reason, such as "time-out".')]
 LETTER_ID = "An id that `memshare dead list` shows, or its first 8 digits."

@@ -9,17 +9,15 @@ import typer
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.operations import access
-from memshare.operations.budgets import CapForm, set_one
+from memshare.operations.budgets import set_one
 from memshare.operations.caller import RIGHTS
+from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, moment, print_text, table
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.forms import checked
 from memshare_llm.limits.budget import load_prices
 
-app = typer.Typer(
-    help="Tokens: who may use `memshare serve`, and for what.", no_args_is_help=True, add_completion=False
-)
+app = typer.Typer(help="Tokens: who may use `memshare serve`, and for what.")
 
 ALL = "*"
 
@@ -44,14 +42,14 @@ def create(
     Example: memshare token create ada --may recall,offer --pools logic,plan
     """
     chosen = None if pools.strip() == ALL else _words(pools)
-    form = checked(access.TokenForm, "The token", name=name, may=_words(may), pools=chosen, group=group)
+    given = {"name": name, "may": _words(may), "pools": chosen, "group": group}
     with operating() as (backend, caller):
         if daily_usd is not None:
             _require_prices(backend.settings)
         is_first = not access.tokens(backend, caller)
-        made = access.create(backend, caller, form)
+        made = ask("The token", access.create, backend, caller, **given)
         if daily_usd is not None:
-            set_one(backend, caller, CapForm(kind="submitter", name=name, money=daily_usd))
+            set_one(backend, caller, "submitter", name, money=daily_usd)
     print_reply(made) if as_json else print_text(made.token)
     if is_first:
         errors.print(

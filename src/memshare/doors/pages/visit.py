@@ -14,8 +14,10 @@ from starlette.requests import Request
 from memshare.doors.entrance import LARGEST_BODY, with_body
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
+from memshare.operations.serving import ask
 from memshare_broker.errors import BadInput
 
+R = TypeVar("R")
 MOST_FIELDS = 2_000  # of a form
 
 
@@ -28,6 +30,10 @@ class Visit:
     caller: Caller
     path: Mapping[str, str]
     fields: ImmutableMultiDict[str, str]
+
+    def ask(self, what: str, operation: Callable[..., R], *at: object, **fields: Any) -> R:
+        """The reply to a request with these fields; raises `BadInput` that says what does not fit."""
+        return ask(what, operation, self.backend, self.caller, *at, **fields)
 
     def field(self, name: str) -> str:
         """The text of a field, without white space around it."""

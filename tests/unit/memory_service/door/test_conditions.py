@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import pytest
 from pydantic import ValidationError
 
-from memshare.client.rest.conditions import ConditionArguments, FilterArguments
+from memshare.client.rest.calls.memories import ConditionArguments, FilterArguments
 from memshare.operations.forms import Filters
 from memshare_broker.wire.forms import readable
 from memshare_memory.door.messages import Conditions

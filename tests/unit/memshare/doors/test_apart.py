@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import anyio
 import httpx
@@ -22,6 +24,8 @@ from memshare_broker.errors import BadInput, TryAgain
 from tests.support.served import served
 
 HERE = "logic"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def refuse(words: str) -> None:
@@ -39,21 +43,29 @@ def noted(folder: Path, seconds: float) -> int:
 
 
 @pytest.mark.parametrize(("function", "error"), [(refuse, BadInput), (put_off, TryAgain)])
-def test_what_goes_wrong_apart_is_told_here(function: object, error: type[Exception]) -> None:
+def test_what_goes_wrong_apart_is_told_here(function: Callable[[str], None], error: type[Exception]) -> None:
     with pytest.raises(error, match="so it is") as caught:
-        Apart()(function, "so it is")  # type: ignore[arg-type]
+        at_a_door("ada", Apart(), function, "so it is")
 
     assert getattr(caught.value, "wait", 7) == 7
-    assert Apart()(len, "abc") == 3
+    assert at_a_door("ada", Apart(), len, "abc") == 3
 
 
-def asked_by(name: str, work: Apart, folder: Path, seconds: float) -> int:
+def test_a_command_works_in_its_own_process() -> None:
+    assert Apart()(os.getpid) == os.getpid() != at_a_door("ada", Apart(), os.getpid)
+
+
+def at_a_door(name: str, work: Apart, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     async def stays() -> bool:
         return False
 
     context = copy_context()
     context.run(ASKING.set, (name, stays))
-    return context.run(partial(anyio.run, partial(to_thread.run_sync, partial(work, noted, folder, seconds))))
+    return context.run(partial(anyio.run, partial(to_thread.run_sync, partial(work, function, *args, **kwargs))))
+
+
+def asked_by(name: str, work: Apart, folder: Path, seconds: float) -> int:
+    return at_a_door(name, work, noted, folder, seconds)
 
 
 def test_who_asks_the_same_shares_one_process(tmp_path: Path) -> None:

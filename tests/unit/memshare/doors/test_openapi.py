@@ -19,7 +19,6 @@ from schemathesis.specs.openapi.checks import (
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
-from memshare.operations.forms import OfferForm
 from memshare.operations.journeys import cancel
 from memshare.operations.sharing import offer
 from tests.unit.memshare.doors.conftest import bury
@@ -53,8 +52,7 @@ def test_every_request_is_answered_as_described(
     method: str, path: str, described: Any, backend: Backend, shelf: dict[str, str]
 ) -> None:
     statuses = set()
-    pair = OfferForm(agent="logic", prompt="x", answer="y")
-    journey = offer(backend, local_caller(), pair).id
+    journey = offer(backend, local_caller(), agent="logic", prompt="x", answer="y").id
     cancel(backend, local_caller(), journey)  # nothing waits for it, then
     known = {
         "memory_id": shelf["logic"],

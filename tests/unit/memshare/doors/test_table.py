@@ -12,10 +12,15 @@ import pytest
 
 from memshare import AsyncMemory, BadInput, Memory
 from memshare.client.rest.call import Call
-from memshare.client.rest.conditions import ConditionArguments
+from memshare.client.rest.calls.memories import ConditionArguments
 from memshare.client.rest.methods import Calls
 from memshare.doors.problems import RESPONSES
-from memshare.operations.serving import served, tools
+from memshare.operations.backend import Backend
+from memshare.operations.budgets import set_one
+from memshare.operations.caller import local_caller
+from memshare.operations.memories import edit
+from memshare.operations.serving import ask, form_of, served, tools
+from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT
 from tests.unit.memshare.doors.described import DESCRIPTION
 
@@ -71,6 +76,14 @@ def test_a_client_sends_what_the_route_takes(call: Call[Any]) -> None:
         given |= dict.fromkeys(ConditionArguments.__annotations__)
 
     assert given.keys() == takes
+
+
+def test_a_form_is_made_of_the_parameters_that_the_path_does_not_name() -> None:
+    assert form_of(set_one).model_fields.keys() == {"kind", "name", "tokens", "money", "none"}
+    assert form_of(edit).model_fields.keys() == {"prompt", "answer", "status"}, "the version is a header"
+
+    with pytest.raises(BadInput, match=r"The cap: tokens.*-1"):
+        ask("The cap", set_one, Backend(Settings()), local_caller(), kind="agent", name="poem", tokens=-1)
 
 
 @pytest.mark.parametrize("call", SERVED, ids=lambda call: call.name)

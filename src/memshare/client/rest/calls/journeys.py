@@ -13,16 +13,16 @@ from memshare_broker.wire.grades import Opinion, Score
 from memshare_broker.wire.lessons import Compared, Extracted, Lesson
 from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 
+What = Literal["task", "standard answer", "seed"]
+"""A standard answer begins with its agent being asked for the question, a seed has its question from the start."""
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 
 
-class JourneyReply(Message):
-    """A task or a pair so far: fields that are not known yet are null."""
+class JourneyFields(Message):
+    """Everything that the records of a task or a pair say so far."""
 
-    id: str
-    what: Literal["task", "standard answer", "seed"]
+    what: What
     state: State
-    ended: bool
     agent: str
     pool: str | None
     kind: str | None
@@ -62,6 +62,13 @@ class JourneyReply(Message):
     trial: str | None = Field(default=None, description="the rubric that it was graded by only to see what that says")
     compared: Compared | None = Field(description="which memories it contradicts, where it was compared")
     extracted: Extracted | None = Field(description="which concepts its memory has")
+
+
+class JourneyReply(JourneyFields):
+    """A task or a pair so far: fields that are not known yet are null."""
+
+    id: str
+    ended: bool
     waits: str | None = Field(description="why it waits beside its queue")
     cancelled: str | None
     error: str | None = Field(description="why it was given up")

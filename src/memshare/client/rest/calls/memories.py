@@ -1,20 +1,43 @@
-"""Memories: search, look through, read, bring in, change and forget them."""
+"""Memories: search, look through, read, bring in, change and forget them, and bring them back out of the trash."""
 
 from __future__ import annotations
 
-from typing import Unpack
+from collections.abc import Sequence
+from datetime import date
+from typing import TypedDict, Unpack
 from uuid import UUID
 
 from pydantic import Field
 
 from memshare.client.replies import Accepted
-from memshare.client.rest.conditions import ConditionArguments
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message, Usage
-from memshare_memory.forget.answers import ForgetPreview
+from memshare_memory.forget.answers import ForgetPreview, RestoredMemories
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.recall.lift import Lift
 from memshare_memory.stores.store import SortKey
+
+
+class ConditionArguments(TypedDict, total=False):
+    """Which memories count, by what is known of them; days are of UTC."""
+
+    agent: str | None
+    kind: str | None
+    submitter: str | None
+    model: str | None
+    since: date | str | None
+    until: date | str | None
+    words: Sequence[str]
+    score_from: float | None
+    score_to: float | None
+    credibility_from: float | None
+    credibility_to: float | None
+
+
+class FilterArguments(ConditionArguments, total=False):
+    """The same for a recall, with memories that are left out."""
+
+    not_shown: Sequence[UUID | str]
 
 
 class FoundMemory(Message):
@@ -237,3 +260,30 @@ class Memories(Calls[Asked]):
     @call("preview_forgetting", "GET", "/v1/memories/{memory_id}/forgetting")
     def preview(self, memory_id: UUID | str, *, with_children: bool = False) -> ForgetPreview:
         """Preview forgetting: the memories that it would take; nothing is done."""
+
+
+class TrashedMemory(Message):
+    """A forgotten memory. Times are Unix times in seconds."""
+
+    memory: Memory
+    forgotten: float
+    until: float = Field(description="when it goes for good")
+
+
+class TrashReply(Message):
+    """Forgotten memories, the last one forgotten first, and how many there are in all that were asked for."""
+
+    total: int
+    memories: tuple[TrashedMemory, ...]
+
+
+class TrashCalls(Calls[Asked]):
+    """Forgotten memories: list them, and bring them back."""
+
+    @call("get_trash", "GET", "/v1/trash", tag="trash")
+    def list(self, *, submitter: str | None = None, limit: int = 50) -> TrashReply:
+        """The forgotten memories of your pools that can be brought back, the last forgotten first."""
+
+    @call("restore_memory", "POST", "/v1/trash/{memory_id}/restore", tag="trash", repeatable=False)
+    def restore(self, memory_id: UUID | str) -> RestoredMemories:
+        """Bring a forgotten memory back as it was: text, score, status and credibility."""

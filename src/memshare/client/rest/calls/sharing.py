@@ -27,14 +27,12 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.dead_letters import DeadLetterCalls
     from memshare.client.rest.calls.duplicates import Duplicates
     from memshare.client.rest.calls.journeys import Journeys
-    from memshare.client.rest.calls.memories import Memories
+    from memshare.client.rest.calls.memories import FilterArguments, Memories, TrashCalls
     from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
     from memshare.client.rest.calls.rubrics import RubricCalls
     from memshare.client.rest.calls.submitters import SubmitterCalls
-    from memshare.client.rest.calls.trash import TrashCalls
-    from memshare.client.rest.conditions import FilterArguments
     from memshare_memory.memory import Mode
 
 Turns = Sequence[Mapping[str, str]]  # that end with the task: {"role": "user" or "assistant", "content": "…"}
@@ -149,30 +147,16 @@ class Sharing(Calls[Asked]):
         """Current status: models, workers, queues with waiting messages and the reasons, and how much is accepted."""
 
     access: Access[Asked] = group("access:Access")
-    """Tokens."""
     journeys: Journeys[Asked] = group("journeys:Journeys")
-    """Journeys of tasks and pairs."""
     memories: Memories[Asked] = group("memories:Memories")
-    """The memories themselves."""
     dead_letters: DeadLetterCalls[Asked] = group("dead_letters:DeadLetterCalls")
-    """Messages that were given up."""
     concepts: ConceptCalls[Asked] = group("concepts:ConceptCalls")
-    """Concepts of a pool."""
     conflicts: ConflictCalls[Asked] = group("conflicts:ConflictCalls")
-    """Memories that contradict each other."""
     duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
-    """Memories that are nearly the same."""
     needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
-    """Everything that needs a person."""
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
-    """Learning progress of retrievers."""
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
-    """Reviews, by which you learn from a pool."""
     rubric_trials: RubricCalls[Asked] = group("rubrics:RubricCalls")
-    """Rubrics before they hold."""
     submitters: SubmitterCalls[Asked] = group("submitters:SubmitterCalls")
-    """Who brings memories in, and whether they are proven."""
-    trash: TrashCalls[Asked] = group("trash:TrashCalls")
-    """Forgotten memories."""
+    trash: TrashCalls[Asked] = group("memories:TrashCalls")
     budgets: Budgets[Asked] = group("budgets:Budgets")
-    """Daily limits."""

@@ -6,10 +6,9 @@ import time
 
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.access import TokenForm, create, last_backup, revoke, tokens
+from memshare.operations.access import create, last_backup, revoke, tokens
 from memshare.operations.caller import RIGHTS, audit
 from memshare.operations.listings import pools
-from memshare_broker.wire.forms import checked
 
 HERE = "/access"
 MEANS = {
@@ -35,7 +34,7 @@ def make(visit: Visit) -> Screen:
     """Make a token and show it, once."""
     chosen = [name for name in visit.field("pools").replace(",", " ").split() if name != "*"]
     given = {"may": visit.fields.getlist("may"), "pools": chosen or None, **visit.given("name", "group")}
-    return _screen(visit, create(visit.backend, visit.caller, checked(TokenForm, "The token", **given)).token)
+    return _screen(visit, visit.ask("The token", create, **given).token)
 
 
 @PAGES.action("/access/{name}/revoke")

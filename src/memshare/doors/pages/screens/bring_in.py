@@ -8,7 +8,7 @@ from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.forms import ImportForm, MemoryForm
+from memshare.operations.forms import MemoryForm
 from memshare.operations.listings import pools
 from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
@@ -38,18 +38,11 @@ def import_file(visit: Visit) -> Done | Screen:
     if not visit.field("lines"):
         raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines.")
     is_seen = visit.field("seen") == "yes"
-    form = checked(
-        ImportForm,
-        "The file",
-        lines=visit.fields["lines"],
-        pool=visit.field("pool") or None,
-        new_pool=visit.field("new_pool") == "yes",
-        dry_run=not is_seen,
-    )
-    found = import_memories(visit.backend, visit.caller, form)
+    form = {"lines": visit.fields["lines"], "pool": visit.field("pool"), "new_pool": visit.field("new_pool") == "yes"}
+    found = visit.ask("The file", import_memories, **form | {"pool": form["pool"] or None}, dry_run=not is_seen)
     if not is_seen:
         return _screen(visit, {"found": found, "form": form})
-    query = urlencode({"pool": form.pool} if form.pool else {})
+    query = urlencode(visit.given("pool"))
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
     return Done(f"{HERE}?{query}", said)
 

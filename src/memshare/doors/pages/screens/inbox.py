@@ -10,19 +10,17 @@ from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.concepts import QuestionDecision, decide_question
+from memshare.operations.concepts import decide_question
 from memshare.operations.conflicts import decide
 from memshare.operations.dead_letters import drop, retry
-from memshare.operations.duplicates import DifferentForm, duplicates
 from memshare.operations.duplicates import decide as say_different
-from memshare.operations.forms import EditForm
+from memshare.operations.duplicates import duplicates
 from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents, pools
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
-from memshare.operations.submitters import TrustForm, trust
+from memshare.operations.submitters import trust
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.wire.forms import checked
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
 
@@ -144,7 +142,7 @@ def settle_duplicate(visit: Visit) -> Done:
         undo = urlencode({"back": _here(visit)})
         return Done(_here(visit), "It was forgotten.", f"/memories/{visit.id('memory')}/restore?{undo}")
     two, different = (visit.id("one"), visit.id("other")), do != "undecided"
-    say_different(visit.backend, visit.caller, pool, DifferentForm(memories=two, different=different))
+    say_different(visit.backend, visit.caller, pool, two, different)
     if not different:
         return Done(_here(visit), "It is undecided again.")
     undo = urlencode({**visit.given("pool", "one", "other", "kind"), "decision": "undecided"})
@@ -184,7 +182,7 @@ def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
         status: Status = "active" if do == "keep" else "stale"
         if found.memory.status == status:
             return False
-        edit(visit.backend, visit.caller, memory_id, EditForm(status=status), found.version)
+        edit(visit.backend, visit.caller, memory_id, found.version, status=status)
     return True
 
 
@@ -214,12 +212,12 @@ def settle_letter(visit: Visit) -> Done:
 @PAGES.action("/submitters/{pool}")
 def settle_submitter(visit: Visit) -> Done:
     """Trust a submitter of a pool, leave them unproven, or take that back."""
-    form = checked(TrustForm, "The decision", **visit.given("submitter", "said"))
-    trust(visit.backend, visit.caller, visit.path["pool"], form)
-    back = visit.back or HERE
-    query = urlencode({"submitter": form.submitter, "said": "undecided", "back": back})
-    undo = f"/submitters/{quote(visit.path['pool'], safe='')}?{query}" if form.said != "undecided" else ""
-    return Done(back, TRUST_SAID[form.said].format(name=form.submitter), undo)
+    given = visit.given("submitter", "said")
+    name = visit.ask("The decision", trust, visit.path["pool"], **given).name
+    back, said = visit.back or HERE, given.get("said", "trust")
+    query = urlencode({"submitter": name, "said": "undecided", "back": back})
+    undo = f"/submitters/{quote(visit.path['pool'], safe='')}?{query}" if said != "undecided" else ""
+    return Done(back, TRUST_SAID[said].format(name=name), undo)
 
 
 @PAGES.action("/questions/{pool}")
@@ -228,11 +226,11 @@ def settle_question(visit: Visit) -> Done:
     pool, back, journey = visit.path["pool"], visit.back or HERE, visit.field("journey")
     if journey and cancel(visit.backend, visit.caller, journey).outcome == "ended":
         return Done(back, "It was answered already: its journey says what came of it.")
-    form = checked(QuestionDecision, "The decision", **visit.given("question", "do", "agent"))
-    done = decide_question(visit.backend, visit.caller, pool, form)
-    query = {"question": form.question, "do": "undecided", "journey": done.journey or "", "back": back}
-    undo = f"/questions/{quote(pool, safe='')}?{urlencode(query)}" if form.do != "undecided" else ""
-    return Done(back, QUESTION_SAID[form.do], undo)
+    given = visit.given("question", "do", "agent")
+    done = visit.ask("The decision", decide_question, pool, **given)
+    query = {"question": done.id, "do": "undecided", "journey": done.journey or "", "back": back}
+    undo = f"/questions/{quote(pool, safe='')}?{urlencode(query)}" if given["do"] != "undecided" else ""
+    return Done(back, QUESTION_SAID[given["do"]], undo)
 
 
 def _text(visit: Visit, memory_id: UUID) -> str:

@@ -16,14 +16,12 @@ from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.forms import FeedbackForm
 from memshare.operations.journeys import own_journey, prompt
 from memshare.operations.memories import find_forgotten, get
 from memshare.operations.sharing import give_feedback
 from memshare.operations.shown_to import share_of
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Shown, Step, Usage
 from memshare_llm.limits.budget import Prices, load_prices
 from memshare_memory.admit.crediting import LEAST_FOLLOWED
@@ -155,7 +153,7 @@ def say(visit: Visit) -> Done:
     """Tell that the answer of a journey is right or wrong, as feedback on all that it was shown."""
     journey = visit.path["id"]
     reward = REWARDS.get(visit.field("answer"))
-    give_feedback(visit.backend, visit.caller, checked(FeedbackForm, "The feedback", journey=journey, reward=reward))
+    visit.ask("The feedback", give_feedback, journey=journey, reward=reward)
     return Done(f"/journeys/{quote(journey, safe='')}#opinion")
 
 

@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote
 
-from memshare.client.rest.calls.journeys import BriefJourney, State
+from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.dead_letters import retry
-from memshare.operations.forms import TaskForm
-from memshare.operations.journeys import AgainForm, again, cancel, journeys, own_journey
+from memshare.operations.journeys import again, cancel, journeys, own_journey
 from memshare.operations.listings import agents
+from memshare.operations.serving import form_of
 from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.forms import checked
-from memshare_broker.wire.messages import Message
 
 SHOWN = 30
 CANCELLED = {
@@ -28,29 +27,20 @@ CANCELLED = {
 }
 
 
-class Wanted(Message):
-    """Which journeys are listed."""
-
-    agent: str | None = None
-    submitter: str | None = None
-    state: State | None = None
-    accepted: bool | None = None
-
-
 @PAGES.screen("/")
 def recent(visit: Visit) -> Screen:
     """The latest journeys, and the box."""
     backend, caller = visit.backend, visit.caller
     there = agents(backend, caller)
     asked = visit.given("agent", "submitter", "state", "accepted")
-    wanted = checked(Wanted, "What is listed", **asked)
-    found = journeys(backend, caller, **dict(wanted), limit=SHOWN).journeys
+    wanted = checked(form_of(journeys), "What is listed", **asked, limit=SHOWN)
+    found = journeys(backend, caller, **dict(wanted)).journeys
     return Screen(
         "journeys",
         {
             "agents": there,
             "journeys": found,
-            "chosen": wanted.agent or _asked_last(visit, () if asked else found),
+            "chosen": asked.get("agent") or _asked_last(visit, () if asked else found),
             "wanted": wanted,
             "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
@@ -65,22 +55,16 @@ def try_prompt(visit: Visit) -> Done:
     shown = visit.field("memories")
     if shown and not shown.isdecimal():
         raise BadInput(f"The number of memories is {shown!r}; give a whole number, or none for the agent's own.")
-    form = TaskForm(
-        agent=agent,
-        kind=kind or None,
-        prompt=visit.field("prompt") or None,
-        memories=int(shown) if shown else None,
-        remember=visit.field("remember") != "no",
-    )
-    return _to(submit(visit.backend, visit.caller, form).id)
+    given = {"agent": agent, "kind": kind or None, "memories": int(shown) if shown else None}
+    given |= {"prompt": visit.field("prompt") or None, "remember": visit.field("remember") != "no"}
+    return _to(visit.ask("The task", submit, **given).id)
 
 
 @PAGES.action("/journeys/{id}/again")
 def try_again(visit: Visit) -> Done:
     """Ask the same again: as it was, or without memories beside the first answer."""
     alone = visit.field("memories") == "0"
-    form = AgainForm(memories=0, remember=False) if alone else AgainForm()
-    found = again(visit.backend, visit.caller, visit.path["id"], form)
+    found = again(visit.backend, visit.caller, visit.path["id"], 0 if alone else None, remember=not alone)
     return _to(found.id, beside=visit.path["id"])
 
 

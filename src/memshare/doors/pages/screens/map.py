@@ -8,12 +8,11 @@ from urllib.parse import quote, urlencode
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
 from memshare.operations.apart import computed
-from memshare.operations.concepts import ConceptDecision, QuestionForm, answer, concepts, decide, require_concepts
+from memshare.operations.concepts import answer, concepts, decide, require_concepts
 from memshare.operations.listings import pools
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.forms import checked
 from memshare_memory.door.client import MemoryClient
 
 HERE = "/map"
@@ -51,7 +50,7 @@ def settle(visit: Visit) -> Done:
     """Decide on two names, or on a gap."""
     do, names = visit.field("do"), visit.fields.getlist("name")
     given = {do: names if do in ("merge", "apart") else next(iter(names), "")}
-    done = decide(visit.backend, visit.caller, visit.path["pool"], checked(ConceptDecision, "The decision", **given))
+    done = visit.ask("The decision", decide, visit.path["pool"], **given)
     [(back, what)] = done.undo.items() if done.undo else [("", "")]
     path = f"/map/{quote(visit.path['pool'], safe='')}"
     here = visit.back or f"{HERE}?{urlencode({'pool': visit.path['pool']})}"
@@ -64,8 +63,7 @@ def ask(visit: Visit) -> Screen:
     """Put a question to the pool."""
     pool, question = visit.path["pool"], visit.field("question")
     only_memories = visit.field("only_memories") == "yes"
-    form = checked(QuestionForm, "The question", question=question, only_memories=only_memories)
-    reply = answer(visit.backend, visit.caller, pool, form)
+    reply = visit.ask("The question", answer, pool, question=question, only_memories=only_memories)
     return Screen("answered", {"pool": pool, "question": question, "only_memories": only_memories, "reply": reply})
 
 

@@ -15,13 +15,12 @@ from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.forms import EditForm, PageForm
+from memshare.operations.forms import PageForm
 from memshare.operations.memories import edit, forget, get, preview, restore
 from memshare.operations.search import page
 from memshare.operations.shown_to import shown_to
 from memshare.operations.submitters import submitter_of
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import checked
 from memshare_memory.memory import Memory, Revision, Status
 
 
@@ -38,7 +37,7 @@ def do_to_several(visit: Visit) -> Done | Screen:
     for one in chosen:
         found_one = get(visit.backend, visit.caller, one)
         if found_one.memory.status != status:
-            edit(visit.backend, visit.caller, one, EditForm(status=status), found_one.version)
+            edit(visit.backend, visit.caller, one, found_one.version, status=status)
             changed.append((one, found_one.memory.status))
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if not changed:
@@ -125,9 +124,9 @@ def change(visit: Visit) -> Done | Screen:
     memory_id = _id(visit)
     before = get(visit.backend, visit.caller, memory_id).memory
     prompt, answer = visit.fields.get("prompt") or None, visit.fields.get("answer") or None
-    form = EditForm(prompt=None if before.prompt is None else prompt, answer=answer)
+    texts = {"prompt": None if before.prompt is None else prompt, "answer": answer}
     try:
-        now = edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+        now = visit.ask("The memory", edit, memory_id, visit.field("version"), **texts)
     except Stale:
         values = _values(visit, get(visit.backend, visit.caller, memory_id))
         return Screen("memory", {**values, "mine": {"prompt": prompt, "answer": answer}}, status=412)
@@ -144,8 +143,8 @@ def put_text_back(visit: Visit) -> Done:
     history = get(visit.backend, visit.caller, memory_id).memory.history
     if not history:
         raise BadInput("This memory has said nothing else before.")
-    form = EditForm(prompt=history[-1].prompt, answer=history[-1].answer)
-    edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+    last, version = history[-1], visit.field("version")
+    edit(visit.backend, visit.caller, memory_id, version, prompt=last.prompt, answer=last.answer)
     to = visit.back or f"/memories/{memory_id}"
     return Done(to, "It says again what it said before. It has to prove itself anew.")
 
@@ -154,9 +153,8 @@ def put_text_back(visit: Visit) -> Done:
 def set_status(visit: Visit) -> Done:
     """Hide a memory, let it be shown again, or take that back."""
     memory_id = _id(visit)
-    form = checked(EditForm, "The memory", status=visit.field("status"))
     before = get(visit.backend, visit.caller, memory_id).memory.status
-    now = edit(visit.backend, visit.caller, memory_id, form, visit.field("version"))
+    now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
     back = visit.back
     return Done(back or f"/memories/{memory_id}", SAID[now.memory.status], back_to(now, before, back))
 

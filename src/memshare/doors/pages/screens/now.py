@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.budgets import CapForm, budgets, set_one
+from memshare.operations.budgets import budgets, set_one
 from memshare.operations.dead_letters import dead_letters
 from memshare.operations.listings import pools, status
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE
-from memshare_broker.wire.forms import checked
 
 LAST_ERRORS = 5
 HERE = "/now"
@@ -51,6 +50,6 @@ def cap(visit: Visit) -> Done:
     """Set a cap, or take one away."""
     kind, _, name = visit.field("whom").partition(" ")
     given = {**visit.given("tokens", "money"), "none": visit.field("none") == "yes"}
-    done = set_one(visit.backend, visit.caller, checked(CapForm, "The cap", kind=kind, name=name, **given))
+    done = visit.ask("The cap", set_one, kind=kind, name=name, **given)
     free = f" It does not hold {', '.join(done.unpriced)}: no price is known." if done.unpriced else ""
     return Done(f"{HERE}#spent", f"The cap of {kind} {name} is {'gone' if given['none'] else 'set'}.{free}")

@@ -18,24 +18,13 @@ from memshare.operations.memories import trash
 from memshare.operations.search import COUNTED_BY, count, page, search
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
+from memshare_memory.door.messages import Conditions
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import MOST_ORDERED
 
 HERE = "/pool"
 SHOWN = 50
-CONDITIONS = (
-    "kind",
-    "agent",
-    "submitter",
-    "model",
-    "status",
-    "since",
-    "until",
-    "score_from",
-    "score_to",
-    "credibility_from",
-    "credibility_to",
-)
+CONDITIONS = ("status", *(name for name in Conditions.model_fields if name != "words"))
 ORDERS = {
     "created": "newest first",
     "-created": "oldest first",

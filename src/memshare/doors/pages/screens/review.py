@@ -9,8 +9,7 @@ from urllib.parse import urlencode
 from memshare.doors.pages.render import lasting
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.listings import pools
-from memshare.operations.reviews import ReviewForm, grade, reviews
-from memshare_broker.wire.forms import checked
+from memshare.operations.reviews import grade, reviews
 
 HERE = "/review"
 WEEKS = 53
@@ -53,7 +52,7 @@ def review(visit: Visit) -> Screen:
 def say(visit: Visit) -> Done:
     """Note how well a card was remembered, and go on to the next."""
     given = visit.given("pool", "memory_id", "grade")
-    done = grade(visit.backend, visit.caller, checked(ReviewForm, "The review", **given))
+    done = visit.ask("The review", grade, **given)
     comes_back = lasting(max(done.due - datetime.now(UTC).timestamp(), 0.0))
     return Done(f"{HERE}?{urlencode({'pool': given['pool']})}", f"It comes back in {comes_back}.")
 

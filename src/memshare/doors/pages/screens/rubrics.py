@@ -7,7 +7,6 @@ from urllib.parse import quote, urlencode
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.dead_letters import dead_letters
 from memshare.operations.listings import (
-    ApprovalForm,
     agent,
     agents,
     approve_rubric,
@@ -16,9 +15,8 @@ from memshare.operations.listings import (
     rubrics,
     withdraw_rubric,
 )
-from memshare.operations.rubrics import TrialForm, drafting, tried, try_it, with_answers
+from memshare.operations.rubrics import drafting, tried, try_it, with_answers
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import checked
 from memshare_scorer.rubric import find_rubric
 
 
@@ -49,7 +47,7 @@ def grade_again(visit: Visit) -> Done | Screen:
     """Have the last graded pairs of an agent graded by a rubric that does not hold yet."""
     name, chosen = visit.path["name"], visit.field("agent")
     try:
-        try_it(visit.backend, visit.caller, name, checked(TrialForm, "The trial", agent=chosen))
+        visit.ask("The trial", try_it, name, agent=chosen)
     except BadInput as error:
         return Screen("rubric", _values(visit, str(error)), status=422)
     return Done(f"/rubrics/{quote(name, safe='')}?{urlencode({'agent': chosen})}#trial")
@@ -58,8 +56,8 @@ def grade_again(visit: Visit) -> Done | Screen:
 @PAGES.action("/rubrics/{name}/approve")
 def approve(visit: Visit) -> Done:
     """Approve the version of a rubric that was read."""
-    form = checked(ApprovalForm, "The approval", version=visit.field("version"), by=visit.field("by") or None)
-    approved = approve_rubric(visit.backend, visit.caller, visit.path["name"], form)
+    version, by = visit.field("version"), visit.field("by") or None
+    approved = visit.ask("The approval", approve_rubric, visit.path["name"], version=version, by=by)
     said, page = f"The rubric {approved.name} is approved.", f"/rubrics/{quote(approved.name)}"
     if visit.field("back") != "/inbox":
         return Done(page, said)

@@ -13,10 +13,10 @@ from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.client.rest.calls.memories import FoundMemory
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
-from memshare.operations.forms import RecallForm, SearchForm
+from memshare.operations.forms import SearchForm
 from memshare.operations.journeys import MOST, journeys
 from memshare.operations.listings import pools, stats
-from memshare.operations.retrievers import RollbackForm, retrievers, rollback
+from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
 from memshare.operations.sharing import recall
 from memshare_broker.errors import BadInput
@@ -98,7 +98,7 @@ def go_back(visit: Visit) -> Done:
     to = visit.field("to")
     if not to.isdecimal():
         raise BadInput(f"The version is {to!r}; give the number of one of the list.")
-    done = rollback(visit.backend, visit.caller, visit.path["pool"], RollbackForm(to=int(to)))
+    done = rollback(visit.backend, visit.caller, visit.path["pool"], int(to))
     said = f"Version {done.version} is in use, before: {done.before}. Agents use it from their next task on."
     undo = f"/worth/{quote(visit.path['pool'], safe='')}/rollback?to={done.before}"
     return Done(HERE, said, undo)
@@ -142,5 +142,5 @@ def _compared(visit: Visit) -> ComparedRankings | None:
     if not text or not pool:
         return None
     found = search(visit.backend, visit.caller, SearchForm(text=text, pool=pool, k=COMPARED, status="active")).memories
-    recalled = recall(visit.backend, visit.caller, RecallForm(prompt=text, pool=pool, k=COMPARED)).memories
+    recalled = visit.ask("The recall", recall, prompt=text, pool=pool, k=COMPARED).memories
     return ComparedRankings(found, recalled)
