@@ -43,10 +43,11 @@ NOT_QUICK = {"redis_folder", "store", "opener", "flashcard_pool"}
 NOT_QUICK_FOLDERS = [
     Path(__file__).parent / "unit" / name
     for name in (
-        "agents/reasoning/parsing",
-        "broker/http_bounds",
+        "agents/reasoning/sources/test_parsing.py",
+        "agents/reasoning/sources/test_pdf_text.py",
         "deploy",
         "llm/providers",
+        "memory_service/door/test_bounded_connection.py",
         "memory_service/encoders",
         "memory_service/stores",
         "retriever_trainer",

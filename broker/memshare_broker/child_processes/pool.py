@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -13,6 +15,10 @@ import threading
 from collections.abc import Mapping
 from multiprocessing import Pipe
 from typing import Any
+
+from memshare_broker.errors import GiveUp, Reason
+
+log = logging.getLogger(__name__)
 
 
 def python(*arguments: str) -> list[str]:
@@ -129,6 +135,33 @@ class ChildProcesses:
             self._idle.pop().close()
 
 
-def ending(code: int) -> str:
-    """How a process ended, by its exit code."""
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
+@functools.cache
+def children_of(_pid: int, command: tuple[str, ...], most: int) -> ChildProcesses:
+    """The child processes of a process by its id: one that was forked from it must not talk to them."""
+    return ChildProcesses(*command, most=most)
+
+
+def ask_child(
+    command: tuple[str, ...], most: int, request: Mapping[str, Any], data: bytes, within: float, reason: Reason
+) -> Answer:
+    """The answer of one of up to `most` child processes, within so many seconds; its notes go to the log.
+
+    `source` in the request is what it is about, `seconds` the processor time and `memory` the bytes that it may take.
+    Raises `GiveUp` with `reason` where it takes more, is refused, or ends the process.
+    """
+    source = request["source"]
+    try:
+        answer = children_of(os.getpid(), command, most).ask(request, data, within)
+    except TooLate as error:
+        raise GiveUp(f"{source!r} takes more than {within:g} s.", reason) from error
+    except Ended as ended:
+        code = ended.args[0]
+        if code == -signal.SIGPROF:
+            raise GiveUp(f"{source!r} takes more than {request['seconds']:g} s of processor time.", reason) from ended
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        raise GiveUp(f"{source!r} could not be finished: its process ended with {how}.", reason) from ended
+    for note in answer["notes"]:
+        log.warning("%r: %s", source, note)
+    if "refused" in answer:
+        raise GiveUp(answer["refused"], reason)
+    return answer

@@ -21,10 +21,9 @@ from starlette.routing import Route
 
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable
-from memshare_broker.http_bounds.bounded_connection import Bounds, bounded, count_for_this_process
 from memshare_broker.wire.forms import readable
+from memshare_memory.door.bounded_connection import END_WITHIN, Bounds, server_config
 from memshare_memory.door.client import METHODS, MemoryClient
-from memshare_memory.door.listening import BACKLOG
 from memshare_memory.door.messages import RecallRequest, Refusal
 from memshare_memory.door.method import LARGEST_BODY, DoorMethod
 from memshare_memory.door.recalls import RecallBatches
@@ -116,10 +115,8 @@ def refused_by_bounds(status: int, detail: str) -> Response:
     return refused(status, TryAgain(detail) if status in (408, 503) else BadInput(detail))
 
 
-KEEP_ALIVE = 75  # seconds that a connection may be idle; longer than clients keep one
-BOUNDS = Bounds(refused_by_bounds, body_within=120.0)  # a body may have 64 MiB
+REQUEST_WITHIN = 120.0  # seconds: a body may have 64 MiB
 START_WITHIN = 30.0  # seconds
-END_WITHIN = 5  # seconds for requests that are being answered
 
 
 class DoorServer:
@@ -127,18 +124,7 @@ class DoorServer:
 
     def __init__(self, app: Starlette, listening: socket.socket) -> None:
         self._socket = listening
-        config = uvicorn.Config(
-            app,
-            http=bounded(BOUNDS, count_for_this_process()),
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            ws="none",
-            backlog=BACKLOG,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=END_WITHIN,
-        )
+        config = server_config(app, Bounds(refused_by_bounds, REQUEST_WITHIN), lifespan="off")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="memshare-door", daemon=True)
 

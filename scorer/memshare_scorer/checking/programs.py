@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import functools
 import json
-import logging
 import os
 import shutil
-import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memshare_broker.child_processes.pool import ChildProcesses, Ended, TooLate, ending
+from memshare_broker.child_processes.pool import ask_child
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_scorer.rubric import Criterion, Rubric
 
-log = logging.getLogger(__name__)
-
+COMMAND = ("-m", "memshare_scorer.checking.child")
 LOOK_WITHIN = 60.0  # seconds for a module to be imported
 MEGABYTE = 2**20
 SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
@@ -33,7 +29,7 @@ def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> flo
     except GiveUp as error:
         raise GiveUp(
             f"Not graded: the check {criterion.check!r} of {criterion.name!r} in rubric {rubric.name!r} is of no use "
-            f"here: {error}. Mend it, and retry the dead letter.",
+            f"here: {str(error).rstrip('.')}. Mend it, and retry the dead letter.",
             "check",
         ) from error
     return float(found["share"])
@@ -55,8 +51,8 @@ def require_checks(rubrics: Iterable[Rubric]) -> None:
             except GiveUp as error:
                 raise BadInput(
                     f"Rubric {rubric.name!r} in {rubric.folder}: the check {criterion.check!r} of {criterion.name!r} "
-                    f"cannot be used: {error}. Write MODULE:FUNCTION, with the module beside the rubric or installed, "
-                    'or a command as ["PROGRAM", "ARGUMENT"].'
+                    f"cannot be used: {str(error).rstrip('.')}. Write MODULE:FUNCTION, with the module beside the "
+                    'rubric or installed, or a command as ["PROGRAM", "ARGUMENT"].'
                 ) from error
 
 
@@ -81,22 +77,4 @@ def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> d
         "seconds": seconds,
         "memory": criterion.limits.megabytes * MEGABYTE,
     }
-    try:
-        answer = _processes(os.getpid()).ask(request, pair, seconds)
-    except TooLate as error:
-        raise GiveUp(f"it takes more than {seconds:g} s") from error
-    except Ended as ended:
-        code = ended.args[0]
-        why = f"it takes more than {seconds:g} s" if code == -signal.SIGPROF else f"it ended with {ending(code)}"
-        raise GiveUp(why) from ended
-    for note in answer["notes"]:
-        log.warning("While %r was checked: %s", criterion.name, note)
-    if "refused" in answer:
-        raise GiveUp(answer["refused"].rstrip("."))
-    return answer
-
-
-@functools.cache
-def _processes(_pid: int) -> ChildProcesses:
-    """The child processes of this process: a fork of this process must not talk to them."""
-    return ChildProcesses("-m", "memshare_scorer.checking.child", most=os.cpu_count() or 1)
+    return ask_child(COMMAND, os.cpu_count() or 1, request, pair, seconds, "check")

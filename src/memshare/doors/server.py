@@ -27,9 +27,10 @@ from memshare.operations.apart import at_the_entrance
 from memshare.operations.backend import Backend
 from memshare_broker.connection import DOWN, connect
 from memshare_broker.errors import BadInput
-from memshare_broker.http_bounds.bounded_connection import BoundedConnection, Bounds, bounded, count_for_this_process
 from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
+from memshare_memory.door.bounded_connection import BoundedConnection, Bounds, server_config
+from memshare_memory.door.listening import BACKLOG
 
 KEY = "memshare:health"
 KNOWN_FOR = 1.0  # seconds
@@ -116,10 +117,7 @@ def rest_app(backend: Backend) -> FastAPI:
     return app
 
 
-BACKLOG = 2048
-KEEP_ALIVE = 75  # seconds that a connection may be idle
-END_WITHIN = 5  # seconds for requests that are being answered
-BOUNDS = Bounds(problem, body_within=30.0)
+REQUEST_WITHIN = 30.0  # seconds
 
 # What our own pages load is of this server, and nobody shows them in a frame of theirs.
 CONTENT_POLICY = (
@@ -167,20 +165,6 @@ class RestConnection(BoundedConnection):
 def server_of(backend: Backend) -> uvicorn.Server:
     """The server of a deployment, not yet running."""
     app = rest_app(backend)
-    config = uvicorn.Config(
-        app,
-        http=bounded(BOUNDS, count_for_this_process(), RestConnection),
-        headers=HEADERS,
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # whoever sends them could pass for this machine
-        ws="none",
-        backlog=BACKLOG,
-        timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=END_WITHIN,
-    )
-    server = RestServer(config)
+    server = RestServer(server_config(app, Bounds(problem, REQUEST_WITHIN), RestConnection, headers=HEADERS))
     app.state.is_ending = lambda: server.should_exit  # streams end then, which would keep it waiting
     return server

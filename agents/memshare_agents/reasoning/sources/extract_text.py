@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Sequence
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
 
-from memshare_agents.reasoning.parsing.processes import parse
+from memshare_broker.child_processes.pool import ask_child
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Message
 
@@ -83,6 +83,34 @@ def one_line(text: str) -> str:
     """A title on one line, without control characters and of at most `MAX_TITLE` characters."""
     printable = "".join(sign if sign.isprintable() else " " for sign in text)
     return " ".join(printable.split())[:MAX_TITLE]
+
+
+SECONDS: Mapping[str, float] = {"html": 10.0, "pdf": 40.0}
+"""Processor time that one document may take. A PDF is read no further after 30 seconds, and what was read counts."""
+
+MEMORY = 512 * 2**20  # bytes; a page of 4 MB that is as long as a novel takes 250
+COMMAND = ("-m", "memshare_agents.reasoning.sources.parsing")
+PATIENCE = 6  # times as long may pass on the clock, where the processors are busy with other work
+MOST_PROCESSES = 2
+
+
+class Parsed(NamedTuple):
+    """The title and the main text of a document; both empty where there are none."""
+
+    title: str
+    text: str
+
+
+def parse(source: str, data: bytes, kind: Literal["html", "pdf"], charset: str | None, most: int) -> Parsed:
+    """The title and up to `most` characters of text, read in a process of its own; the log has what was left out.
+
+    `charset` is the character encoding of HTML where it is known. Raises `GiveUp` for what cannot be read, or takes
+    more time or memory than a document may.
+    """
+    limits = {"seconds": SECONDS[kind], "memory": MEMORY}
+    request = {"source": source, "kind": kind, "charset": charset, "most": most, **limits}
+    answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
+    return Parsed(answer["title"], answer["text"])
 
 
 def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> SourcePage:

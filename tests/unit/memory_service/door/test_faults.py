@@ -18,8 +18,8 @@ import pytest
 import redis
 
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD
 from memshare_broker.settings import Settings
+from memshare_memory.door.bounded_connection import LARGEST_HEAD
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.listening import listen, socket_of
 from memshare_memory.door.messages import RecallRequest, Refusal

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from memshare.doors.entrance import LARGEST_BODY, MOST_UNFINISHED
 from memshare.operations.backend import Backend
-from memshare_broker.http_bounds.bounded_connection import LARGEST_HEAD
+from memshare_memory.door.bounded_connection import LARGEST_HEAD
 from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import served
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS

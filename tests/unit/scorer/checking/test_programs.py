@@ -12,8 +12,10 @@ import psutil
 import pytest
 
 from memshare_agents.roster import load_roster
+from memshare_broker.child_processes.pool import children_of
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_llm.no_model import NoModel
+from memshare_scorer.checking.programs import COMMAND as CHILD
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import PROGRAM, PairToGrade, grade
 from memshare_scorer.rubric import Rubric, find_rubric
@@ -159,9 +161,7 @@ def test_a_command_that_takes_too_long_is_ended_with_what_it_runs(folder: Path) 
 
 def test_a_check_knows_no_key(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefgh12345678")
-    from memshare_scorer.checking import programs
-
-    programs._processes(os.getpid()).close()
+    children_of(os.getpid(), CHILD, os.cpu_count() or 1).close()
     assert grade(ScriptedChat(), rubric(folder, {"check": "own_checks:knows_a_key"}), 81, PAIR, votes=1).total == 0
 
 

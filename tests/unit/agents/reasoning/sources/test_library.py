@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare_agents.reasoning.parsing import processes
+from memshare_agents.reasoning.sources import extract_text
 from memshare_agents.reasoning.sources.documents import Documents
 from memshare_agents.reasoning.sources.library import LENGTH, Library, Passage, index, pool_of
 from memshare_broker.errors import BadInput, NotYet, TryAgain
@@ -187,7 +187,7 @@ def test_a_document_that_cannot_be_read_is_left_out_and_the_others_are_not(
 def test_a_document_made_to_stall_is_named_with_the_reason_and_the_others_are_indexed(
     open_library: Open, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "SECONDS", {"html": 2.0, "pdf": 2.0})
+    monkeypatch.setattr(extract_text, "SECONDS", {"html": 2.0, "pdf": 2.0})
     attributes = " ".join(f"a{number}=''" for number in range(100_000))  # a minute or two of work
     (folder / "aa.html").write_text(f"<html><body><p {attributes}>Ada</p></body></html>")
     began = time.monotonic()
@@ -197,7 +197,7 @@ def test_a_document_made_to_stall_is_named_with_the_reason_and_the_others_are_in
 
     assert library.sources == ["lamp.html", "long.txt", "old/tides.pdf"]
     assert time.monotonic() - began < 60
-    assert "Left out of the index: 'aa.html': 'aa.html' takes more than 2 s of processor time to read." in caplog.text
+    assert "Left out of the index: 'aa.html': 'aa.html' takes more than 2 s of processor time." in caplog.text
 
 
 def test_workers_that_start_together_index_once(open_library: Open, encoder: WordEncoder) -> None:

@@ -113,12 +113,10 @@ def _watch(end: float) -> Callable[[object, object, object, object], None]:
 def read(asked: Request, data: bytes) -> dict[str, object]:
     """Title and text of a page, within its seconds of processor time."""
     source, most, charset = str(asked["source"]), int(str(asked["most"])), asked["charset"]
-    seconds = float(str(asked["seconds"]))
+    limit_time(float(str(asked["seconds"])))
     if asked["kind"] == "pdf":
-        limit_time(seconds)
         title, text = pdf_text(source, data, most)
     else:
-        limit_time(seconds)
         title, text = html_text(data.decode(str(charset), "replace") if charset else data)
     return {"title": title[:most], "text": text[:most]}
 

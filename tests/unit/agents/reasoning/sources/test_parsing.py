@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import pytest
 
-from memshare_agents.reasoning.parsing import processes
-from memshare_agents.reasoning.parsing.processes import parse
+from memshare_agents.reasoning.sources import extract_text
+from memshare_agents.reasoning.sources.extract_text import COMMAND, MOST_PROCESSES, parse
 from memshare_broker.child_processes import serving
+from memshare_broker.child_processes.pool import children_of
 from memshare_broker.errors import GiveUp
 from tests.support.deployment import wait_for
 
@@ -52,8 +53,8 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 @pytest.fixture
 def one_second(monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit is the same for every bomb; a second of it is as good as ten."""
-    monkeypatch.setattr(processes, "SECONDS", {"html": 1.0, "pdf": 1.0})
-    monkeypatch.setattr(processes, "PATIENCE", 12)
+    monkeypatch.setattr(extract_text, "SECONDS", {"html": 1.0, "pdf": 1.0})
+    monkeypatch.setattr(extract_text, "PATIENCE", 12)
 
 
 def parsing() -> list[psutil.Process]:
@@ -61,11 +62,15 @@ def parsing() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children():
         try:
-            if "memshare_agents.reasoning.parsing.child" in one.cmdline():
+            if "memshare_agents.reasoning.sources.parsing" in one.cmdline():
                 found.append(one)
         except psutil.Error:  # it has just ended
             continue
     return found
+
+
+def end_children() -> None:
+    children_of(os.getpid(), COMMAND, MOST_PROCESSES).close()
 
 
 def read(source: str, page: bytes) -> str:
@@ -93,7 +98,7 @@ def test_a_bomb_ends_in_time_and_the_next_page_is_read(name: str) -> None:
 
 @pytest.mark.usefixtures("one_second")
 def test_what_takes_too_long_is_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "PATIENCE", 60)  # on a busy machine, a second of processor time comes late
+    monkeypatch.setattr(extract_text, "PATIENCE", 60)  # on a busy machine, a second of processor time comes late
     with pytest.raises(GiveUp, match=r"'slow\.html' takes more than 1 s of processor time"):
         parse("slow.html", BOMBS["many attributes"](), "html", None, 1_000)
 
@@ -109,25 +114,21 @@ def test_a_process_that_is_killed_takes_its_page_with_it_and_no_other() -> None:
         one.kill()
         wait_for(lambda one=one: one.status() == psutil.STATUS_ZOMBIE, 10, "its end")
 
-    with pytest.raises(GiveUp, match=r"'lamp\.html' cannot be read: .* ended with signal 9"):
+    with pytest.raises(GiveUp, match=r"'lamp\.html' could not be finished: .* ended with signal 9"):
         parse("lamp.html", WELL, "html", None, 1_000)
 
     assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
 
 
 @pytest.fixture
-def soon_idle(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def soon_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that end at once when they have nothing to do."""
     command = (
-        "from memshare_agents.reasoning.parsing.child import read; "
+        "from memshare_agents.reasoning.sources.parsing import read; "
         "import memshare_broker.child_processes.serving as s; s.IDLE = 0.05; s.serve(read)"
     )
-    processes.processes(os.getpid()).close()
-    processes.processes.cache_clear()
-    monkeypatch.setattr(processes, "COMMAND", ("-c", command))
-    yield
-    processes.processes(os.getpid()).close()
-    processes.processes.cache_clear()
+    end_children()
+    monkeypatch.setattr(extract_text, "COMMAND", ("-c", command))
 
 
 @pytest.mark.usefixtures("soon_idle")
@@ -139,7 +140,7 @@ def test_a_process_with_nothing_to_do_ends_and_another_one_is_started() -> None:
 
 
 def test_what_takes_a_page_apart_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    processes.processes(os.getpid()).close()
+    end_children()
     monkeypatch.setenv("OPENAI_API_KEY", "sk-abcdefgh12345678")
 
     parse("lamp.html", WELL, "html", None, 1_000)
@@ -155,11 +156,11 @@ def test_many_threads_have_their_pages_read_by_a_few_processes() -> None:
         read = list(threads.map(lambda page: parse("lamp.html", page, "html", None, 1_000).text, pages))
 
     assert read == [f"Ada Marsh lit it in {year}." for year in range(1800, 1864)]
-    assert 1 <= len(parsing()) <= processes.MOST_PROCESSES
+    assert 1 <= len(parsing()) <= MOST_PROCESSES
 
 
 def test_page_after_page_of_a_large_process_is_read_by_the_same_one() -> None:
-    processes.processes(os.getpid()).close()
+    end_children()
     large = b"x" * serving.FRESH  # Linux counts it as the peak of what is started now
 
     for _ in range(2):
@@ -196,4 +197,4 @@ def test_a_page_as_long_as_a_novel_takes_no_half_of_the_memory() -> None:
     novel = b"<html><body><main>" + b"".join(words % number for number in range(40_000)) + b"</main></body></html>"
 
     assert len(parse("novel.html", novel, "html", None, 1_000_000).text) == 1_000_000
-    assert processes.MEMORY == 512 * 2**20
+    assert extract_text.MEMORY == 512 * 2**20

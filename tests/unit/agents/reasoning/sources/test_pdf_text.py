@@ -9,8 +9,8 @@ import pypdf
 import pytest
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-from memshare_agents.reasoning.parsing.child import MAX_PAGES, pdf_text
 from memshare_agents.reasoning.sources.extract_text import MAX_TEXT, page_of
+from memshare_agents.reasoning.sources.parsing import MAX_PAGES, pdf_text
 from tests.support.deployment import patient
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import socket
+import resource
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from functools import partial
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -16,33 +15,34 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from memshare_broker.http_bounds.bounded_connection import (
+from memshare_memory.door.bounded_connection import (
     LARGEST_HEAD,
     MOST_PIPELINED,
     Bounds,
-    ConnectionCount,
-    bounded,
+    most_connections,
+    server_config,
 )
 from tests.support.deployment import wait_for
-from tests.support.raw_http import Address, answer_of, asking, read_all
+from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import running
 
-SOON, LATER = 0.3, 0.8  # seconds: the time for headers, and the time for a body
+WITHIN = 0.5  # seconds: the time for a request
 
 
 class App:
     """Answers with the length of the body; /slow takes a second, /unread reads nothing, and /large says a lot.
 
-    `gone` is how many went away while they were read.
+    `begun` is how many requests began, and `gone` how many went away while they were read.
     """
 
     def __init__(self) -> None:
-        self.gone = 0
+        self.begun = self.gone = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
+        self.begun += 1
         if request.url.path == "/slow":
-            await anyio.sleep(LATER + SOON)
+            await anyio.sleep(WITHIN * 2)
         try:
             body = b"" if request.url.path == "/unread" else await request.body()
         except ClientDisconnect:
@@ -58,19 +58,15 @@ def app() -> App:
 
 
 @contextmanager
-def serving(app: App, count: ConnectionCount) -> Iterator[Address]:
-    bounds = Bounds(lambda status, detail: Response(detail, status), body_within=LATER, head_within=SOON)
-    config = uvicorn.Config(
-        app, http=bounded(bounds, count), log_config=None, lifespan="off", timeout_graceful_shutdown=1
-    )
-    with running(uvicorn.Server(config)) as url:
-        host, _, port = url.removeprefix("http://").partition(":")
-        yield host, int(port)
+def serving(app: App, connections: int = 100, within: float = WITHIN) -> Iterator[Address]:
+    bounds = Bounds(lambda status, detail: Response(detail, status), within, connections)
+    with running(uvicorn.Server(server_config(app, bounds, lifespan="off"))) as url:
+        yield address_of(url)
 
 
 @pytest.fixture
 def server(app: App) -> Iterator[Address]:
-    with serving(app, ConnectionCount(100, 100)) as address:
+    with serving(app) as address:
         yield address
 
 
@@ -84,19 +80,32 @@ MUCH = b"x" * (LARGEST_HEAD + 1)
     "request_",
     [
         START + b"X: " + MUCH + b"\r\n\r\n",
-        START + b"X: " + MUCH * 20,
+        START + b"X: " + MUCH,
         START + b"X: y\r\n" * (LARGEST_HEAD // 4),
         b"GET /" + MUCH + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        CHUNKED + b"1\r\nx\r\n0\r\nX: " + MUCH * 20,
-        CHUNKED + b"1\r\nx\r\n0\r\n" + b"X: y\r\n" * (LARGEST_HEAD // 4),
-        CHUNKED + b"1;" + MUCH * 20,
-        b"\r\n" * LARGEST_HEAD * 2,
+        b"\r\n" * LARGEST_HEAD,
     ],
-    ids=["one", "one without end", "many", "target", "trailer", "trailers", "chunk extension", "empty lines"],
+    ids=["one", "one without end", "many", "target", "empty lines"],
 )
-def test_headers_without_end_are_refused(server: Address, request_: bytes) -> None:
+def test_headers_that_are_too_large_are_refused(server: Address, request_: bytes) -> None:
     with asking(server, request_) as connection:
         assert answer_of(connection).status == 431
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        START + b"X: " + MUCH * 20,
+        START + b"X: y\r\n" * LARGEST_HEAD * 4,
+        CHUNKED + b"1\r\nx\r\n0\r\nX: " + MUCH * 20,
+        CHUNKED + b"1\r\nx\r\n0\r\n" + b"X: y\r\n" * LARGEST_HEAD * 4,
+        CHUNKED + b"1;" + MUCH * 20,
+    ],
+    ids=["header", "headers", "trailer", "trailers", "chunk extension"],
+)
+def test_what_has_no_end_is_given_up_before_its_time_is_over(app: App, request_: bytes) -> None:
+    with serving(app, within=60) as server, asking(server, request_) as connection:
+        assert read_all(connection)[:12] in (b"", b"HTTP/1.1 431")  # what nobody reads takes the answer away
 
 
 def test_headers_of_the_largest_size_and_a_body_behind_them_are_taken(server: Address) -> None:
@@ -140,7 +149,7 @@ def test_a_connection_on_which_nobody_asks_is_closed_without_a_word(server: Addr
 def test_neither_a_slow_answer_nor_a_pause_between_requests_is_cut_off(server: Address) -> None:
     with asking(server, START.replace(b"/ ", b"/slow ") + b"\r\n") as connection:
         assert answer_of(connection).status == 200
-        time.sleep(SOON * 2)
+        time.sleep(WITHIN * 2)
         connection.sendall(START + b"\r\n")
         assert answer_of(connection).status == 200
 
@@ -198,48 +207,62 @@ def test_some_requests_may_be_sent_at_once_and_no_more(server: Address) -> None:
         assert read_all(connection) == b""
 
 
-def from_address(host: str, server: Address, request: bytes) -> AbstractContextManager[socket.socket]:
-    return asking(server, request, source=host)
+def test_an_answer_that_nobody_reads_is_broken_off(server: Address) -> None:
+    with asking(server, START.replace(b"/ ", b"/large ") + b"\r\n") as connection:
+        time.sleep(WITHIN * 3)
+        assert len(read_all(connection)) < LARGE
 
 
-Asking = Callable[[str, bytes], AbstractContextManager[socket.socket]]
+SLOW = START.replace(b"/ ", b"/slow ") + b"\r\n"
 
 
-@pytest.fixture
-def crowded(app: App) -> Iterator[Asking]:
-    """Asks a server for four connections, two of them from one address."""
-    with serving(app, ConnectionCount(4, 2)) as address:
-        yield lambda host, request: from_address(host, address, request)
-
-
-def test_connections_that_only_wait_keep_nobody_out(crowded: Asking, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_connection_that_has_waited_longest_gives_way_to_a_new_one(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    request = START + b"\r\n"
     with (
         caplog.at_level(logging.WARNING),
-        crowded("127.0.0.1", b"") as first,
-        crowded("127.0.0.1", b"") as second,
-        crowded("127.0.0.2", START + b"\r\n") as other,
+        serving(app, 3) as address,
+        asking(address, SLOW) as answered,
+        asking(address, request) as first,
+        asking(address, request) as second,
     ):
-        assert answer_of(other).status == 200
+        assert [answer_of(first).status, answer_of(second).status] == [200, 200]
         for _ in range(5):
-            with crowded("127.0.0.1", START + b"\r\n") as newcomer:
+            with asking(address, request) as newcomer:
                 assert answer_of(newcomer).status == 200
-
+            second.sendall(request)
+            assert answer_of(second).status == 200
         assert first.recv(1) == b""
-        other.sendall(START + b"\r\n")
-        assert answer_of(other).status == 200
-        del second
+        assert answer_of(answered).status == 200
 
     assert len(caplog.records) == 1
 
 
-def test_an_address_takes_no_more_than_its_connections(crowded: Asking) -> None:
-    slow = partial(crowded, "127.0.0.1", START.replace(b"/ ", b"/slow ") + b"\r\n")
-    with slow() as first, slow() as second:
-        time.sleep(0.1)
-        with crowded("127.0.0.1", START + b"\r\n") as third:
-            assert read_all(third)[:12] in (b"", b"HTTP/1.1 503")
-        with crowded("127.0.0.2", START + b"\r\n") as other:
-            assert answer_of(other).status == 200
-        assert [answer_of(first).status, answer_of(second).status] == [200, 200]
-    with crowded("127.0.0.1", START + b"\r\n") as again:
-        assert answer_of(again).status == 200
+def test_a_request_whose_body_does_not_come_gives_way_too(app: App) -> None:
+    unfinished = CHUNKED + b"5\r\nab"
+    with serving(app, 2, within=60) as address, asking(address, unfinished) as first, asking(address, unfinished):
+        wait_for(lambda: app.begun == 2, 5, "both to be read")
+        with asking(address, START + b"\r\n") as newcomer:
+            assert answer_of(newcomer).status == 200
+        assert read_all(first) == b""
+
+
+def test_a_connection_is_refused_where_all_are_being_answered(app: App) -> None:
+    with serving(app, 2) as address:
+        with asking(address, SLOW) as first, asking(address, SLOW) as second:
+            time.sleep(0.1)
+            with asking(address, START + b"\r\n") as third:
+                assert read_all(third)[:12] in (b"", b"HTTP/1.1 503")
+            assert [answer_of(first).status, answer_of(second).status] == [200, 200]
+        with asking(address, START + b"\r\n") as again:
+            assert answer_of(again).status == 200
+
+
+def test_half_of_the_files_of_a_process_are_left_to_itself() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
+    try:
+        assert most_connections() == 100
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
