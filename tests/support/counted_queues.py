@@ -22,12 +22,13 @@ from memshare.evaluation.variants import Setup
 
 
 class CountedQueues(Queues):
-    """`answers` by model, `prepared` standard answers, `settled` pairs, and tasks of which the answer is remembered."""
+    """`answers` by model, `prepared` standard answers, `settled` pairs (also by pool), and remembered tasks."""
 
     def __init__(self) -> None:
         super().__init__(cast(Client, None), cast(None, None), lambda _: None, lambda: None)  # type: ignore[arg-type]
         self.answers: Counter[str] = Counter()
         self.prepared, self.settled, self.remembered = 0, 0, 0
+        self.settled_in: Counter[str] = Counter()
 
     def ask(self, step: str, tasks: Sequence[ExperimentTask], *, in_order: bool = False) -> list[TaskReply]:  # noqa: ARG002
         self.answers.update(task.model for task in tasks)
@@ -44,6 +45,7 @@ class CountedQueues(Queues):
 
     def settle(self, step: str, pairs: Sequence[Settled]) -> None:  # noqa: ARG002
         self.settled += len(pairs)
+        self.settled_in.update(pair.pool for pair in pairs)
 
     def change(self, step: str, change: Change) -> str:  # noqa: ARG002
         return ""

@@ -19,18 +19,18 @@ from memshare_trainer.learning.proof import LearntRetriever, People, judged, peo
 from memshare_trainer.learning.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
 from memshare_trainer.learning.step import step
 from memshare_trainer.lessons.lesson import Example, RankingComparison, compare, gains_of, scores
-from memshare_trainer.lessons.lesson_log import LessonLog, is_held_out
+from memshare_trainer.lessons.lesson_log import FEWEST_HELD_OUT, FIRST_VERSION, LessonLog, is_held_out
 from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update, example_of
 
 AT_ONCE = 100  # words of evidence that are learnt from with one message
-FEWEST_HELD_OUT, FEWEST_OUTCOMES = 3, 10  # lessons or outcomes; with fewer of both nothing can be said of a version
+FEWEST_OUTCOMES = 10  # held out; with fewer, and fewer lessons than it takes, nothing can be said of a version
 OLDER = 2 / 3  # of the held-out lessons, on which alone a version must not get worse either
 SURE = 2  # errors; each version is compared with the luckiest one so far, and one error refused a third of good ones
 CHECKPOINT_EVERY = 10  # messages; the steps that come after the checkpoint are made again from the log
 
 NOTHING_YET = (
     f"no version yet: the first one needs {FEWEST_HELD_OUT} held-out lessons (one in ten is held out, so some "
-    f"{10 * FEWEST_HELD_OUT} in all) or {FEWEST_OUTCOMES} held-out outcomes"
+    f"{FIRST_VERSION} in all) or {FEWEST_OUTCOMES} held-out outcomes"
 )
 
 

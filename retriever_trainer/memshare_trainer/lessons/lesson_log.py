@@ -33,6 +33,8 @@ SECONDS = 10  # after which the lease of a trainer that was killed passes on; a 
 PATIENCE = 90  # seconds that another one waits
 
 HELD_OUT_EVERY = 10
+FEWEST_HELD_OUT = 3  # lessons, without which nothing can be said of a version
+FIRST_VERSION = FEWEST_HELD_OUT * HELD_OUT_EVERY  # lessons, before which there is none
 RECENT_VERSIONS, EVERY_VERSION, OLDEST_VERSION = 10, 25, 1_000
 
 

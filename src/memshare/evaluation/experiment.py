@@ -61,6 +61,8 @@ class Experiment(NamedTuple):
     """Answers that become memories when others have been given, each with a lesson where something learns."""
     remembered: Times = Times()
     """Answers of `asked` that become memories at once, each with a lesson."""
+    lessons: Times = Times()
+    """Lessons of a pool, at most: of the items that it takes in."""
     by_phase: bool = False
     """True if the chart goes over phases; else over conditions."""
     learns: bool = False

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
 from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.experiment import Times
 from memshare.evaluation.folder import Folder, read_preparation
 from memshare.evaluation.lab import SHOWN
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
+from memshare_agents.roster import Agent
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Usage
 from memshare_memory.recall.recall import CANDIDATES
+from memshare_trainer.lessons.lesson_log import FIRST_VERSION
 from memshare_trainer.percentages import BEGINNING, END
 
 CHARACTERS = 4  # of a token
@@ -22,11 +25,26 @@ JUDGEMENT, LABELS = 100, 150  # tokens of the ranges of a grade, and of the labe
 
 
 class Forecast(NamedTuple):
-    """The tasks that will end, and the calls and tokens of each model: about, where nothing fails."""
+    """The tasks that will end, and the calls and tokens of each model: about, where nothing fails.
+
+    `lessons` is how many the retriever of a pool gets at most, by the names of the agents that share the pool.
+    """
 
     tasks: int
     calls: dict[str, int]
     usual: dict[str, Usage]
+    lessons: Mapping[str, int]
+
+    @property
+    def too_small(self) -> str | None:
+        """A sentence about the pools whose retrievers cannot have a version; None where all can."""
+        few = [f"{pool} ({many})" for pool, many in self.lessons.items() if many < FIRST_VERSION]
+        if not few:
+            return None
+        return (
+            f"too small for a retriever that learns. There is no version before {FIRST_VERSION} lessons of a pool, so "
+            f"the encoder alone finds the memories in pools with fewer, of {', '.join(few)}."
+        )
 
 
 def forecasts(requests: Sequence[ExperimentRequest], settings: Settings) -> list[Forecast]:
@@ -34,7 +52,7 @@ def forecasts(requests: Sequence[ExperimentRequest], settings: Settings) -> list
     found, prepared = [], set[Split]()
     for request in requests:
         if Folder(request.out / request.experiment.name).result() is not None:
-            found.append(Forecast(0, {}, {}))
+            found.append(Forecast(0, {}, {}, {}))
             continue
         is_prepared = request.split in prepared or bool(read_preparation(request.out, plan_of(request, settings)))
         found.append(_forecast(request, settings, is_prepared=is_prepared))
@@ -73,7 +91,23 @@ def _forecast(request: ExperimentRequest, settings: Settings, *, is_prepared: bo
         judged = of_all * round(wanted.asked.test * len(parts.test))
         use(request.judge, GRADED + text, JUDGEMENT, judged * settings.scorer_votes)
         tasks += judged
-    return Forecast(tasks, {model: many for model, many in calls.items() if many}, dict(usual))
+    found = {model: many for model, many in calls.items() if many}
+    return Forecast(tasks, found, dict(usual), _lessons(request, agents))
+
+
+def _lessons(request: ExperimentRequest, agents: Mapping[str, Agent]) -> dict[str, int]:
+    """Lessons of each pool, at most, as if each item became one; of the first model, as all models have the same."""
+    wanted, found = request.experiment, dict[str, int]()
+    if not request.learning or wanted.lessons == Times():
+        return found
+    for label in wanted.labels(len(request.models)):
+        sharing = defaultdict[str, list[str]](list)
+        for name, agent in agents.items():
+            sharing[label.pool(agent.pool, 0)].append(name)
+        for names in sharing.values():
+            parts = Split(*(tuple(item for item in part if item.agent in names) for part in request.split))
+            found[" and ".join(names)] = wanted.lessons.of(parts)
+    return found
 
 
 def _tokens(item: DataItem) -> int:

@@ -63,9 +63,10 @@ def test_everything_that_is_copied_is_there_and_is_sent_to_the_build() -> None:
 def test_every_package_that_is_built_is_copied() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
-    parts = {folder.parent.name for folder in ROOT.glob("*/memshare*") if folder.is_dir()}
+    parts = {file.parents[1].name for file in ROOT.glob("*/memshare*/__init__.py")}
     assert parts <= copied()
-    assert project["project"]["readme"] in copied()
+    named = [project["project"]["readme"], *project["project"]["license-files"]]
+    assert all({one, one.partition("/")[0]} & copied() for one in named)
 
 
 @pytest.mark.parametrize("path", [".git/config", ".venv/bin/python", "tests/conftest.py", "deploy/compose/.env"])

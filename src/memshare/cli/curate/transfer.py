@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,10 +18,12 @@ from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
+from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.own_redis import connected
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
 from memshare.terminal.ids import counted, require_pool, the_pool
+from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
@@ -31,6 +34,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
 from memshare_memory.recall.trust import Standings, standings_key
 from memshare_memory.stores.store import Where
+from memshare_scorer.rubric import find_rubric
 
 
 def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes: bool, as_json: bool) -> None:
@@ -127,12 +131,13 @@ Chosen = Literal["active", "hidden", "stale", "any"]
 
 
 def export(
-    file: Annotated[Path, typer.Argument(help="Where to write JSON lines.")],
+    file: Annotated[Path, typer.Argument(help="Where to write JSON lines; of a skill the folder.")],
     pool: OnlyPool = None,
     form: Annotated[
-        Format | None,
+        Literal[Format, "skill"] | None,
         typer.Option(
-            "--format", help="Data to train a model with: pairs as messages or sharegpt, or accepted against rejected."
+            "--format",
+            help="Data to train a model with: pairs as messages or sharegpt, or accepted against rejected. Or a skill.",
         ),
     ] = None,
     status: Annotated[
@@ -144,6 +149,10 @@ def export(
         float | None,
         typer.Option(help="Minimum worth of the submitter to the pool's retriever, in the unit of a cosine (mean: 0)."),
     ] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent whose tasks a skill is for.")] = None,
+    kind: Annotated[str | None, typer.Option(help="The kind of task that a skill is for. [default: all]")] = None,
+    best: Annotated[int, typer.Option(min=1, max=100, help="Maximum memories of a skill, the best ones.")] = 10,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Write memories to a file: as they are, or with --format as data to train a model with. `import` reads both.
@@ -152,22 +161,32 @@ def export(
     `preference` sets them against rejected answers to prompts that say the same, which are known for as long as traces
     are kept.
 
+    `skill` writes a folder that other agents can install: SKILL.md has the agent's instructions, its best memories
+    (by their scores and the worth of their submitters), and how an answer is graded.
+
     Example: memshare memories export pool.jsonl
 
     Example: memshare memories export train.jsonl --pool poem --format messages --score-from 90
+
+    Example: memshare memories export skills/riddles --format skill --agent logic --kind riddle
     """
     client = Client()
     require_pool(client, pool)
     chosen: Chosen = status or ("any" if form is None else "active")
     where = Where(pool=pool, status=None if chosen == "any" else chosen, score_from=score_from)
+    if form == "skill":
+        _export_skill(client, file, agent, replace(where, kind=kind), worth_from, best, yes=yes, as_json=as_json)
+        return
+    if agent or kind:
+        raise BadInput("--agent and --kind are of a skill: add --format skill, or leave them out.")
     by_pool = client.memories.stats().by_pool
     total = by_pool.get(pool, 0) if pool else sum(by_pool.values())
     count, written = 0, 0
     lines_of = _form(client, form, pool)
-    is_worth_it = _worth(client, worth_from)
+    worth = None if worth_from is None else _worth(client)
     with progress_bar("Exporting", total) as bar, new_file(file) as out:
         for memory in client.memories.every(where):
-            lines = lines_of(memory) if is_worth_it(memory) else []
+            lines = lines_of(memory) if worth is None or worth(memory) >= (worth_from or 0) else []
             out.writelines(line + "\n" for line in lines)
             count += len(lines)
             written += bool(lines)
@@ -190,17 +209,60 @@ _WHY_LEFT_OUT = {
 }
 
 
-def _worth(client: Client, least: float | None) -> Callable[[Memory], bool]:
-    """A test: True if a memory's submitter is worth enough to its pool. An unknown submitter is worth 0."""
-    if least is None:
-        return lambda _: True
+def _export_skill(
+    client: Client,
+    folder: Path,
+    name: str | None,
+    where: Where,
+    worth_from: float | None,
+    most: int,
+    *,
+    yes: bool,
+    as_json: bool,
+) -> None:
+    """Write the skill of an agent's tasks, or of one kind of them; `where` says which memories may stand in it."""
+    skill = skill_name(folder)
+    roster = load_roster(client.settings.agents_dir)
+    if name not in roster:
+        raise BadInput(f"A skill is of an agent: name one with --agent, of {', '.join(roster)}.")
+    agent = roster[name]
+    agent.kind(where.kind)
+    if where.pool not in (None, agent.pool):
+        raise BadInput(f"The pool of the agent {name!r} is {agent.pool!r}, not {where.pool!r}.")
+    rubric = find_rubric(agent.rubric, client.settings.agents_dir)
+    if folder.is_dir() and any(folder.iterdir()):
+        errors.print(f"{folder} is there already, and not empty: {FILE} in it is written anew.")
+        require_consent("Go on?", yes=yes)
+    worth = _worth(client)
+    memories = [
+        one
+        for one in client.memories.every(replace(where, pool=agent.pool))
+        # Another agent that shares the pool does other tasks.
+        if one.agent in (None, name) and (worth_from is None or worth(one) >= worth_from)
+    ]
+    taken = best_memories(memories, worth, client.memories.judge, most)
+    if not taken:
+        raise BadInput(f"No memory of the pool {agent.pool!r} may stand in it: nothing was written.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"{str(folder)!r} cannot be made: {error.strerror or error}.") from error
+    with new_file(folder / FILE) as out:
+        out.write(skill_text(skill, agent, where.kind, rubric, taken))
+    if as_json:
+        print_json({"exported": len(taken), "file": folder / FILE, "left_out": len(memories) - len(taken)})
+    else:
+        console.print(f"Wrote {folder / FILE} with {counted(len(taken))}, of {len(memories):,}.")
 
+
+def _worth(client: Client) -> Callable[[Memory], float]:
+    """Function that tells the worth of a memory's submitter to its pool. An unknown submitter is worth 0."""
     with connected(client.settings) as redis_client:
         encoder = encoder_in_use(client.settings, redis_client)
         pools = client.memories.stats().by_pool
         told = {pool: redis_client.get(standings_key(pool, encoder)) for pool in pools}
     worth = {pool: Standings.model_validate_json(text).worth for pool, text in told.items() if text}
-    return lambda memory: worth.get(memory.pool, {}).get(memory.submitter, 0.0) >= least
+    return lambda memory: worth.get(memory.pool, {}).get(memory.submitter, 0.0)
 
 
 def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Memory], list[str]]:

@@ -14,7 +14,7 @@ from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.forecast import Forecast, forecasts
-from memshare.evaluation.report import PAPERS, Paper, paper_named
+from memshare.evaluation.papers import PAPERS, Paper, beside, paper_named
 from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare.evaluation.result import LEGEND, ExperimentResult, judged_by, summary
 from memshare.operate.preflight import check_models
@@ -103,7 +103,10 @@ def run(
         require_consent("Go on?", yes=yes)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     for request, one in zip(requests, expected, strict=True):
-        _say(_run(request, settings, one.tasks), request.out, as_json=as_json)
+        result = _run(request, settings, one.tasks)
+        _say(result, request.out, as_json=as_json)
+        if paper and not as_json:
+            _say_paper(paper, result)
     if paper:
         from memshare.evaluation.report import write_report  # matplotlib and scipy take seconds to import
 
@@ -138,6 +141,8 @@ def _say_cost(requests: list[ExperimentRequest], expected: list[Forecast], price
     for request, one in zip(requests, expected, strict=True):
         calls = ", ".join(f"{count:,} of {model}" for model, count in one.calls.items())
         errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls, about: {calls or 'none'}.")
+        if one.too_small:
+            errors.print(f"{request.experiment.name}: {one.too_small}", style="yellow")
     used = {
         model: sum((one.usual.get(model, Usage()) for one in expected), Usage())
         for one in expected
@@ -169,6 +174,15 @@ def _say(result: ExperimentResult, out: Path, *, as_json: bool) -> None:
         f"{out / result.experiment}: tables, charts and every item. `memshare report {quote(str(out))}` makes a page"
         " of it."
     )
+
+
+def _say_paper(paper: Paper, result: ExperimentResult) -> None:
+    """Say what the paper found with the tables of an experiment, and print its figures with ours below them."""
+    for one in (one for one in paper.tables if one.experiment == result.experiment):
+        console.print(f"The paper ({paper.place}): {one.said}")
+        if one.figures:
+            heads, rows = beside(one.figures, result)
+            console.print(table(*heads, rows=rows, title=f"{one.figures.name} of the paper, and here"))
 
 
 def report(

@@ -11,6 +11,7 @@ from rich.text import Text
 from memshare.cli.curate.find_memories import lift_in_words, tried_in_words
 from memshare.terminal.console import console, styled, table
 from memshare_trainer.consolidation.consolidation_state import Trial
+from memshare_trainer.lessons.lesson_log import FIRST_VERSION
 from memshare_trainer.lessons.stored_lesson import Update
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
@@ -18,7 +19,6 @@ MOST_SUBMITTERS = 6  # in the table; JSON has all
 BARS = "▁▂▃▄▅▆▇█"
 WIDEST = 80  # bars of a chart
 VERSIONS_SHOWN, REASONS_SHOWN = 10, 5
-LITTLE = 30  # lessons, before which there is no version
 
 
 def print_status(status: Status, *, in_detail: bool) -> None:
@@ -85,8 +85,8 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
         said = f"{row.points:+.1f}{error} points beside what else it follows ({row.tasks:,} answers)"
         facts.add_row("whose answers help", f"{row.reader} after an answer of {row.writer}: {said}")
     console.print(facts)
-    if pool.lessons.counted < LITTLE:
-        console.print(f"There is no version before {LITTLE} lessons of a pool.", style="dim")
+    if pool.lessons.counted < FIRST_VERSION:
+        console.print(f"There is no version before {FIRST_VERSION} lessons of a pool.", style="dim")
     tested = [one for one in pool.updates if one.lesson.accuracy_after is not None]
     if len(tested) > 1:
         console.print(

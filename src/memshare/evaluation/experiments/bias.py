@@ -113,6 +113,7 @@ BIAS = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=6, queries=1),
     settled=Times(queries=1, seeds=1),
+    lessons=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )

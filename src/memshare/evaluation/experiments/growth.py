@@ -35,6 +35,7 @@ MEMORIES = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=4, queries=1),
     settled=Times(queries=1, seeds=1),
+    lessons=Times(queries=1, seeds=1),
     learns=True,
 )
 
@@ -81,6 +82,7 @@ GROWTH = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=6, queries=1),
     settled=Times(queries=1, seeds=1),
+    lessons=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )
@@ -95,6 +97,7 @@ GROWTH_FROM_20 = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=6, queries=1),
     settled=Times(queries=1, seeds=1),
+    lessons=Times(queries=1, seeds=1),
     by_phase=True,
     learns=True,
 )

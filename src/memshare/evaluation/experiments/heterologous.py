@@ -74,6 +74,7 @@ BALANCE = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=5, queries=1),
     settled=Times(queries=2, seeds=0.5),
+    lessons=Times(queries=1 / WRITTEN_OF),
     learns=True,
     least_models=2,
 )
@@ -138,5 +139,6 @@ HETEROLOGOUS = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=5, queries=1),
     settled=Times(queries=2, seeds=0.5),
+    lessons=Times(queries=1),
     learns=True,
 )

@@ -66,5 +66,6 @@ POOLS = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=4, queries=1),
     settled=Times(queries=3, seeds=3),
+    lessons=Times(queries=1, seeds=1),
     learns=True,
 )

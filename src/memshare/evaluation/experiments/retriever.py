@@ -93,4 +93,5 @@ RETRIEVER = Experiment(
     baseline=NO_MEMORIES,
     asked=Times(test=4, queries=1),
     remembered=Times(queries=1),
+    lessons=Times(queries=1),
 )

@@ -1,4 +1,4 @@
-"""The commands of docs/doors.md do what they say, as they stand there."""
+"""The commands of docs/doors.md and of the skill do what they say, as they stand there."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import json
 import re
 import subprocess
 
+import pytest
+
 from memshare.operations.backend import Backend
 from tests.support.deployment import ROOT
 
-PAGE = (ROOT / "docs" / "doors.md").read_text(encoding="utf-8")
+PAGES = ("docs/doors.md", "skills/memshare/SKILL.md")
 
 
-def test_the_three_calls_by_curl(url: str, backend: Backend, shelf: dict[str, str]) -> None:
-    [block] = [one for one in re.findall(r"```sh\n(.*?)```", PAGE, re.S) if "/v1/recall" in one]
+@pytest.mark.parametrize("page", PAGES)
+def test_the_three_calls_by_curl(page: str, url: str, backend: Backend, shelf: dict[str, str]) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    [block] = [one for one in re.findall(r"```sh\n(.*?)```", text, re.S) if "/v1/recall" in one]
     define, *calls = re.split(r"^(?=ask /|ask \"/)", block, flags=re.M)
     token = backend.tokens.create("ada", ("recall", "offer"), ("logic",))
     define = define.replace("http://127.0.0.1:8780", url).replace("msh_ada_…", token)

@@ -12,7 +12,7 @@ from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.complex import passages
 from memshare.evaluation.forecast import forecasts
-from memshare.evaluation.report import paper_named
+from memshare.evaluation.papers import paper_named
 from memshare.evaluation.request import ExperimentRequest, request_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from memshare.cli.learn.evaluate import _say_cost
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.experiments import EXPERIMENTS
@@ -14,6 +15,8 @@ from memshare.evaluation.forecast import Forecast, forecasts
 from memshare.evaluation.request import ExperimentRequest
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
+from memshare_llm.limits.budget import load_prices
+from memshare_trainer.lessons.lesson_log import FIRST_VERSION
 from tests.support.counted_queues import CountedQueues
 from tests.support.sub_questions import agents_with_sub_questions
 
@@ -78,6 +81,45 @@ def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> 
     assert calls * 4_000 < long.usual["one"].prompt_tokens < calls * 5_000
     assert calls * 1_000 < long.usual["one"].completion_tokens < calls * 1_100
     assert long.usual["teacher"].prompt_tokens > long.calls["teacher"] * 1_500
+
+
+@pytest.mark.parametrize("name", [name for name, one in EXPERIMENTS.items() if one.learns])
+def test_the_lessons_of_the_fullest_pool_are_told_beforehand(name: str, tmp_path: Path) -> None:
+    wanted, queues = request(name, tmp_path), CountedQueues()
+
+    conduct(wanted, queues, Settings(data=tmp_path), prepare(wanted, queues))
+
+    settled = max(queues.settled_in.values())
+    # Practice settles answers that become no lessons.
+    assert max(expected(wanted).lessons.values()) == (settled - QUERIES // 2 if name == "balance" else settled)
+
+
+def test_what_is_too_small_for_a_retriever_is_said_with_what_it_costs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wanted = request("memories", tmp_path)
+
+    _say_cost([wanted], [expected(wanted)], load_prices(None))
+
+    assert "memories: too small for a retriever that learns." in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_experiment_that_is_too_small_for_a_version_of_a_retriever_says_so(tmp_path: Path) -> None:
+    wanted = request("memories", tmp_path)
+    seeds = items("more", FIRST_VERSION - QUERIES, asked=True)
+    poem = tuple(one.model_copy(update={"agent": "poem"}) for one in wanted.split.queries)
+    large = wanted.split._replace(seeds=seeds)
+
+    found = expected(wanted).too_small
+
+    assert found is not None
+    assert f"before {FIRST_VERSION} lessons" in found
+    assert f"of logic ({SEEDS + QUERIES})." in found
+    assert expected(wanted._replace(split=large)).too_small is None
+    assert expected(wanted._replace(learning=False)).too_small is None
+    mixed = expected(wanted._replace(split=large._replace(queries=(*large.queries, *poem)))).too_small
+    assert mixed is not None
+    assert f"of poem ({QUERIES})." in mixed
 
 
 def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from memshare.cli.main import app
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.report import PAPERS, write_report
+from memshare.evaluation.papers import PAPERS
+from memshare.evaluation.report import write_report
 from memshare_broker.errors import BadInput
 from tests.support.experiments import cell, write_experiment
 
@@ -55,8 +56,21 @@ def test_a_papers_page_has_its_tables_alone_beside_what_the_paper_says(folder: P
     assert (written.experiments, written.unfinished) == (("memories", "growth"), ("bias",))
     text = text_of(folder / "inms.html")
     assert "Three memories are best. memories 3 memories: -4.0 points against 0 memories" in text
-    assert "own memories, those of others, and both not known here not finished: memshare evaluate paper inms" in text
+    assert "memories of other models Memories that other models wrote help, too. not finished" in text
     assert "facts" not in text
+
+
+def test_a_papers_page_has_its_figures_and_ours_below_them(tmp_path: Path) -> None:
+    measured = [*cell("one call", (50, 60), marks={"says the answer": 0.25})]
+    measured += cell("engine", (70, 80), marks={"says the answer": 0.75})
+    write_experiment(tmp_path, measured, experiment="complex")
+
+    write_report(tmp_path, tmp_path / "dynamind.html", PAPERS["dynamind"])
+
+    text = text_of(tmp_path / "dynamind.html")
+    assert "Table 2, beside complex % basic DynaMind GPT-3.5 (paper) 8.5 89.0" in text
+    assert "openai:one (here) 25.0 75.0" in text
+    assert "Table 3, beside contradictions % 3 epochs 5 epochs" in text
 
 
 def test_text_of_models_and_data_is_text(tmp_path: Path) -> None:
