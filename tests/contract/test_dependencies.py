@@ -21,8 +21,14 @@ EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 OUR_OWN = {"benchmarks", "tests", *(folder.name for folder in ROOT.glob("*/memshare*"))}
 PART_OF = {"pydantic-core": "pydantic"}
 """Distributions that belong to another one, which names their exact version."""
-NOT_INSTALLED = {"mem0": ["mem0ai"], "graphiti_core": ["graphiti-core"], "reasoning_gym": ["reasoning-gym"]}
-"""What tests are run without: what only benchmarks need."""
+NOT_INSTALLED = {
+    "mem0": ["mem0ai"],
+    "graphiti_core": ["graphiti-core"],
+    "reasoning_gym": ["reasoning-gym"],
+    "presidio_analyzer": ["presidio-analyzer"],
+    "presidio_anonymizer": ["presidio-anonymizer"],
+}
+"""What tests are run without: what only benchmarks need, and what loads a model of half a gigabyte."""
 
 
 def named(requirements: Iterable[str]) -> set[str]:
@@ -82,7 +88,7 @@ PRODUCT = sorted(file.parent.relative_to(ROOT).as_posix() for file in ROOT.glob(
     [
         (
             PRODUCT,
-            ["evaluate", "otel", "langgraph", "openai-agents", "pydantic-ai", "langchain", "dspy"],
+            ["evaluate", "otel", "langgraph", "openai-agents", "pydantic-ai", "langchain", "dspy", "personal-data"],
         ),
         (["benchmarks"], ["bench"]),
         (["tests"], ["test"]),

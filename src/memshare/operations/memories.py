@@ -24,6 +24,9 @@ from memshare.client.rest.calls.memories import (
     TrashedMemory,
     TrashReply,
 )
+from memshare.files.graded.choosing import RunChoice, choose
+from memshare.files.graded.records import records_of
+from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
 from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools
 from memshare.operations.backend import Backend
@@ -53,25 +56,38 @@ def import_memories(
     pool: Name | None = None,
     new_pool: Annotated[bool, Field(description="whether pools may begin that nobody has yet")] = False,
     dry_run: Annotated[bool, Field(description="only say what would be brought in, and what is refused")] = False,
+    source: Annotated[Source | None, Field(description="the tool that exported the runs, or a table (CSV)")] = None,
+    score: Annotated[str | None, Field(description="which score of the runs counts; not needed where one has")] = None,
+    at_least: Annotated[float | None, Field(description="from which value of it on a run is brought in")] = None,
+    scale: Annotated[str | None, Field(description="the lowest and highest value, such as 1:5; 0:1 without it")] = None,
+    kind: Annotated[str | None, Field(description="of the runs, or field:NAME of each")] = None,
 ) -> ImportReply:
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
     caller.require_all()  # exported memories come with their scores and submitters, whoever says so
     pool_of_agent = {name: card.pool for name, card in backend.cards().items()}
-    limit = backend.settings.prompt_limit
-    found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit)
-    refused = [RefusedLine(line=number, why=why) for number, why in faults]
+    limit, why, faults = backend.settings.prompt_limit, dict[str, int](), list[tuple[int, str]]()
+    if source:
+        wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
+        chosen = choose(graded_runs(records_of(lines, "the file"), source), wanted, {}, caller.name, limit)
+        why = {reason: len(ids) for reason, ids in chosen.left_out.items()}
+        found = PairsFile(chosen.memories, [], [])
+    else:
+        found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit)
+    refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     new = new_ids(backend.client, found.ids)
     if not dry_run:
         refuse([f"line {one.line}: {one.why}" if one.line else one.why for one in refused], "Nothing was imported.")
-        for _ in bring_in(backend.client, found):
+        fresh = [one for one in found.whole if one.id in new] if source else found.whole
+        for _ in bring_in(backend.client, found._replace(whole=fresh)):
             pass
         audit(caller, "import", memories=len(found.ids), new=len(new))
     return ImportReply(
         new=len(new),
         there=len(set(found.ids) - new),
-        left_out=len(found.left_out),
+        left_out=len(found.left_out) + sum(why.values()),
+        why=why,
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
     )

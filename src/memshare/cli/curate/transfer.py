@@ -12,10 +12,23 @@ from typing import Annotated, Literal
 import typer
 
 from memshare.cli.condition_options import ScoreFrom
+from memshare.cli.curate.graded_traces import (
+    AtLeast,
+    DryRun,
+    From,
+    Mask,
+    OfAgent,
+    OfKind,
+    Scale,
+    ScoreName,
+    Scores,
+    import_graded,
+)
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
+from memshare.files.graded.choosing import RunChoice
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
@@ -285,7 +298,7 @@ def import_memories(
         Path,
         typer.Argument(
             help="JSON lines: exported memories, {pool, prompt, answer, …}, or conversations as {messages: […]}. Or a "
-            "document: each paragraph of text, Markdown, HTML or PDF becomes a statement."
+            "document: each paragraph of text, Markdown, HTML or PDF becomes a statement. Or, with --from, graded runs."
         ),
     ],
     pool: Annotated[str | None, typer.Option(help="The pool of a document, and of lines that name none.")] = None,
@@ -295,19 +308,41 @@ def import_memories(
         bool,
         typer.Option("--facts", help="Have a model write a document as minimal facts. It says how many calls first."),
     ] = False,
+    source: From = None,
+    scores: Scores = None,
+    score: ScoreName = None,
+    at_least: AtLeast = None,
+    scale: Scale = None,
+    agent: OfAgent = None,
+    kind: OfKind = None,
+    mask: Mask = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
     """Bring memories in from a file; twice is the same as once. One wrong line, and nothing is imported.
 
     Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
+    Graded runs of another tool (--from) come in where they have a prompt, an answer and a score that is high enough.
 
     Example: memshare memories import pool.jsonl
+
+    Example: memshare memories import traces.json --from langfuse --score correctness --at-least 0.8 --pool logic
 
     Example: memshare memories import handbook.pdf --pool reasoning --facts
     """
     client = Client()
     limit = client.settings.prompt_limit
+    source = source or ("table" if file.suffix.lower() in (".csv", ".tsv") else None)
+    if source:
+        files = [file, *([scores] if scores else [])]
+        wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
+        import_graded(
+            client, files, wanted, submitter, _bring_in, new_pool=new_pool, mask=mask, dry_run=dry_run, as_json=as_json
+        )
+        return
+    if any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
+        raise BadInput("--score, --dry-run and such go with --from, which names the tool that wrote the file.")
     if is_document(file):
         found = read_statements(file, the_pool(client, pool), submitter, limit)
     elif facts:

@@ -98,3 +98,23 @@ def test_a_line_is_refused_with_its_number_and_the_true_reason(
     assert why in refused["why"]
     assert why in ask(here, PAIR, line)["detail"]
     assert in_pool(memory) == []
+
+
+GRADED = "prompt,answer,stars\nWhat runs?,A river.,5\nWhat stands?,A dog.,1\nWhat sings?,A kettle.,\n"
+
+
+def test_a_table_of_graded_answers_is_looked_at_and_brought_in_by_its_score(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    chosen = {"source": "table", "score": "stars", "at_least": 4, "scale": "1:5", "new_pool": True}
+
+    told = ask(here, GRADED, **chosen, dry_run=True)
+    assert (told["new"], told["left_out"]) == (1, 2)
+    assert told["why"] == {"under the score": 1, "no such score": 1}
+    assert in_pool(memory) == []
+
+    assert ask(here, GRADED, **chosen)["new"] == 1
+    assert ask(here, GRADED, **chosen)["there"] == 1
+    assert [(one.prompt, one.answer, one.score) for one in memory.every(Where())] == [("What runs?", "A river.", 100)]
+    assert "with --at-least" in ask(here, GRADED, source="table", score="stars", scale="1:5")["detail"]
+    assert "from 1 to 5" in ask(here, GRADED, source="table", score="stars", at_least=4)["detail"]

@@ -140,7 +140,8 @@ class ImportReply(Message):
 
     new: int
     there: int = Field(description="which the pool has already")
-    left_out: int = Field(description="lines that bring nothing, as their answer has the weight 0")
+    left_out: int = Field(description="lines that bring nothing, as their answer has the weight 0; or runs")
+    why: dict[str, int] = Field(default={}, description="of graded runs, why how many are left out")
     examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
     refused: tuple[RefusedLine, ...]
 
@@ -209,12 +210,25 @@ class Memories(Calls[Asked]):
 
     @call("import_memories", "POST", "/v1/memories/import")
     def bring_in(
-        self, lines: str, *, pool: str | None = None, new_pool: bool = False, dry_run: bool = False
+        self,
+        lines: str,
+        *,
+        pool: str | None = None,
+        new_pool: bool = False,
+        dry_run: bool = False,
+        source: str | None = None,
+        score: str | None = None,
+        at_least: float | None = None,
+        scale: str | None = None,
+        kind: str | None = None,
     ) -> ImportReply:
         """Bring in what `memshare memories export` wrote, or lines such as {"prompt": …, "answer": …, "pool": …}.
 
         It takes the right `admin` for all pools. Twice is the same as once. One wrong line, and nothing is brought in;
         with `dry_run` nothing is either, and all wrong lines are named. `pool` is that of lines that name none.
+
+        With a `source` (langfuse, langsmith, phoenix, otlp, openai-evals or table) they are graded runs as that exports
+        them: those come in that have a `score` of `at_least` so much.
         """
 
     @call("get_memory", "GET", "/v1/memories/{memory_id}")

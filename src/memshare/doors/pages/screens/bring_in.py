@@ -38,8 +38,11 @@ def import_file(visit: Visit) -> Done | Screen:
     if not visit.field("lines"):
         raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines.")
     is_seen = visit.field("seen") == "yes"
-    form = {"lines": visit.fields["lines"], "pool": visit.field("pool"), "new_pool": visit.field("new_pool") == "yes"}
-    found = visit.ask("The file", import_memories, **form | {"pool": form["pool"] or None}, dry_run=not is_seen)
+    form: dict[str, object] = {
+        name: visit.field(name) or None for name in ("pool", "source", "score", "at_least", "scale")
+    }
+    form |= {"lines": visit.fields["lines"], "new_pool": visit.field("new_pool") == "yes"}
+    found = visit.ask("The file", import_memories, **form, dry_run=not is_seen)
     if not is_seen:
         return _screen(visit, {"found": found, "form": form})
     query = urlencode(visit.given("pool"))

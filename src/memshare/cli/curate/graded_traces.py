@@ -1,0 +1,106 @@
+"""`memshare memories import --from`: graded runs of other tools, and tables, as memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from memshare.client.client import Client
+from memshare.client.pools import new_ids
+from memshare.files.graded.choosing import FIELD, GradedFile, RunChoice, choose, presidio, programs, read_runs
+from memshare.files.graded.sources import Source
+from memshare.files.pairs import PairsFile, unknown_pools
+from memshare.terminal.console import console, errors, one_line, print_json, progress_bar, short, table
+from memshare.terminal.ids import counted, the_pool
+from memshare_broker.errors import BadInput
+
+From = Annotated[
+    Source | None,
+    typer.Option("--from", help="The tool that wrote the file. A table is CSV with the columns prompt, answer, score."),
+]
+Scores = Annotated[Path | None, typer.Option("--scores", help="The tool's file of scores, where they are apart.")]
+ScoreName = Annotated[str | None, typer.Option("--score", help="The score that counts, where runs have several.")]
+AtLeast = Annotated[float | None, typer.Option("--at-least", help="The score from which on a run comes in.")]
+Scale = Annotated[
+    str | None, typer.Option("--scale", metavar="LOW:HIGH", help="The ends of the score's scale. [default: 0:1]")
+]
+OfAgent = Annotated[
+    str | None, typer.Option("--agent", help=f"Whose answers they are: an agent, or {FIELD}NAME of each run.")
+]
+OfKind = Annotated[str | None, typer.Option("--kind", help=f"Their kind of task, or {FIELD}NAME of each run.")]
+Mask = Annotated[bool, typer.Option("--mask-personal-data", help="Put <PERSON> and such in its place, by Presidio.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come in, and why the rest would not.")]
+
+EXAMPLES = 5
+
+
+def import_graded(
+    client: Client,
+    files: Sequence[Path],
+    wanted: RunChoice,
+    submitter: str,
+    bring_in: Callable[[Client, PairsFile], None],
+    *,
+    new_pool: bool,
+    mask: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> None:
+    """Bring the chosen runs in, and say why the others are left out; those that are there already stay as they are."""
+    cards = client.agents()
+    if wanted.agent and not wanted.agent.startswith(FIELD) and wanted.agent not in cards:
+        raise BadInput(f"No agent is called {wanted.agent!r}. There are: {', '.join(sorted(cards))}.")
+    if wanted.pool is None and wanted.agent is None:
+        wanted = wanted._replace(pool=the_pool(client, None))
+    masked = presidio() if mask else str
+    with errors.status("Reading …"):
+        runs = read_runs(files, wanted.source)
+    grade = programs({name: card.rubric for name, card in cards.items()}, client.settings.agents_dir)
+    pools = {name: card.pool for name, card in cards.items()}
+    limit = client.settings.prompt_limit
+    with progress_bar("Choosing", len(runs)) as bar:
+        found = choose(
+            runs, wanted, pools, submitter, limit, grade=grade, masked=masked, advance=lambda: bar(advance=1)
+        )
+    if not new_pool and (unknown := unknown_pools(client, PairsFile(found.memories, [], []))):
+        raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
+    new = new_ids(client, found.ids)
+    fresh = [one for one in found.memories if one.id in new]
+    if not dry_run:
+        bring_in(client, PairsFile(fresh, [], []))
+    counts = {
+        "runs": len(runs),
+        "imported": len(found.memories),
+        "new": len(fresh),
+        "there": len(found.ids) - len(fresh),
+    }
+    if as_json:
+        left_out = {why: len(ids) for why, ids in found.left_out.items()}
+        by = {"score": found.score, "at_least": found.at_least, "scale": found.scale, "dry_run": dry_run}
+        print_json(counts | {"left_out": left_out} | by)
+        return
+    said = "Nothing was done. It would import" if dry_run else "Imported"
+    console.print(
+        f"{said} {counted(len(found.memories))} of {len(runs):,} runs: {len(fresh):,} new, {counts['there']:,} there"
+        f" already.{_by(found)}"
+    )
+    if found.left_out:
+        rows = [(why, len(ids), short(", ".join(ids[:2]))) for why, ids in found.left_out.items()]
+        console.print(table("left out, as", "runs", "such as", rows=rows))
+    if dry_run:
+        rows = [
+            ("–" if one.score is None else f"{one.score:.0f}", one_line(f"{one.prompt} → {one.answer}"))
+            for one in fresh
+        ]
+        console.print(table("score", "prompt and answer", rows=rows[:EXAMPLES]))
+
+
+def _by(found: GradedFile) -> str:
+    if found.score is None:
+        return " They have no score."
+    low, high = found.scale
+    least = "" if found.at_least is None else f" from {found.at_least:g}"
+    return f" By {found.score!r}{least}, on a scale of {low:g} to {high:g}, which is 0 to 100 here."

@@ -1,0 +1,244 @@
+"""Which graded runs of a file become memories: those with a score, high enough, of text alone, each once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from statistics import fmean, median
+from typing import NamedTuple
+from uuid import UUID
+
+from memshare.extras import names_extra
+from memshare.files.graded.records import read_text, records_of
+from memshare.files.graded.runs import GradedRun
+from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
+from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.wire.forms import LONGEST_LABEL, checked, one_line
+from memshare_broker.wire.grades import CriterionScore, Score
+from memshare_memory.memory import Memory, memory_id
+
+FIELD = "field:"
+"""Before the name of a field that an agent or a kind is taken from."""
+NO_TEXT, NO_SCORE, UNDER = "no prompt or no answer", "no such score", "under the score"
+TOOLS, TOO_LONG, SAME = "calls of tools", "too long", "the same pair again"
+HALF = "half a character in it"
+NO_AGENT, REFUSED = "no agent of that name", "its rubric's program refused it"
+
+Grade = Callable[[str | None, str | None, str, str], Score | None]
+"""The grade of an agent's kind, prompt and answer by its rubric's programs; None where it takes a model."""
+
+
+class RunChoice(NamedTuple):
+    """Choices of a person: the score and from which value on, the scale it is on, and whose memories they become."""
+
+    source: Source
+    score: str | None = None
+    at_least: float | None = None
+    scale: str | None = None
+    agent: str | None = None
+    kind: str | None = None
+    pool: str | None = None
+
+
+class GradedFile(NamedTuple):
+    """The memories of a file's runs, what was asked of their score, and the ids of runs left out by why they are."""
+
+    memories: list[Memory]
+    left_out: dict[str, list[str]]
+    score: str | None
+    at_least: float | None
+    scale: tuple[float, float]
+
+    @property
+    def ids(self) -> list[UUID]:
+        """The ids of all memories."""
+        return [one.id for one in self.memories]
+
+
+def read_runs(files: Sequence[Path], source: Source) -> list[GradedRun]:
+    """The runs of a source's files; scores may stand in another file than the runs."""
+    return graded_runs((record for file in files for record in records_of(read_text(file), str(file))), source)
+
+
+def choose(
+    runs: Sequence[GradedRun],
+    wanted: RunChoice,
+    pool_of_agent: Mapping[str, str],
+    submitter: str,
+    limit: int,
+    *,
+    grade: Grade = lambda *_: None,
+    masked: Callable[[str], str] = str,
+    advance: Callable[[], object] = bool,
+) -> GradedFile:
+    """Choose the runs that come in; raises `BadInput` where it is not clear by which score, scale or value.
+
+    A memory has the run's score out of 100, with its name and source beside it, or the grade of its rubric's programs.
+    `advance` is called for each run.
+    """
+    score = _score_of(runs, wanted)
+    values = {one.id: value for one in runs if score and (value := _mean(one.scores.get(score, ()))) is not None}
+    scale = _scale(wanted.scale, score, values)
+    least = _least(wanted.at_least, score, values)
+    memories, left_out = dict[UUID, Memory](), defaultdict[str, list[str]](list)
+    for run in runs:
+        advance()
+        agent, kind, value = _said(run, wanted.agent), _said(run, wanted.kind), values.get(run.id)
+        pool = wanted.pool or pool_of_agent.get(agent or "")
+        why, grades = _refused(run, limit), None
+        if why is None and value is not None and least is not None and value < least:
+            why = UNDER
+        if why is None and pool:
+            try:
+                grades = grade(agent, kind, run.prompt or "", run.answer or "")
+                why = REFUSED if grades and not grades.accepted else None
+            except GiveUp:
+                why = REFUSED
+        if why is None and pool and score and value is None and grades is None:
+            why = NO_SCORE
+        if why or not pool:
+            left_out[why or NO_AGENT].append(run.id)
+            continue
+        prompt, answer = masked(run.prompt or ""), masked(run.answer or "")
+        if (name := memory_id(pool, prompt, answer)) in memories:
+            left_out[SAME].append(run.id)
+            continue
+        now, given, criteria, percent = time.time(), "", dict[str, CriterionScore](), None
+        if value is not None:
+            percent, given = round(100 * (value - scale[0]) / (scale[1] - scale[0]), 6), f", {score} {value:g}"
+            criteria[one_line(f"{wanted.source}: {score}")] = CriterionScore(low=percent, high=percent, points=100)
+        memories[name] = checked(
+            Memory,
+            one_line(f"The run {run.id}"),
+            id=name,
+            pool=pool,
+            prompt=prompt,
+            answer=answer,
+            agent=agent,
+            kind=kind,
+            submitter=submitter,
+            model=one_line(run.model) if run.model else None,
+            score=grades.total if grades else percent,
+            criteria=criteria | (grades.criteria if grades else {}),
+            rubric_version=grades.rubric_version if grades else None,
+            source=one_line(f"{wanted.source} {run.id}{given}"),
+            created=min(run.when or now, now),
+        )
+    return GradedFile(list(memories.values()), dict(left_out), score, least, scale)
+
+
+def _refused(run: GradedRun, limit: int) -> str | None:
+    if run.calls_tools:
+        return TOOLS
+    if run.prompt is None or run.answer is None:
+        return NO_TEXT
+    try:
+        (run.prompt + run.answer).encode()
+    except UnicodeEncodeError:
+        return HALF
+    return TOO_LONG if max(len(run.prompt), len(run.answer)) > limit else None
+
+
+def _said(run: GradedRun, said: str | None) -> str | None:
+    if said is None or not said.startswith(FIELD):
+        return said
+    found = field_of(run.fields, said.removeprefix(FIELD))
+    return one_line(found)[:LONGEST_LABEL] if found else None
+
+
+def _mean(values: Iterable[object]) -> float | None:
+    numbers = [number for value in values if (number := number_of(value)) is not None]
+    return fmean(numbers) if numbers else None
+
+
+def _score_of(runs: Sequence[GradedRun], wanted: RunChoice) -> str | None:
+    """The name of the score that counts; None where runs have none, and are taken as they are."""
+    names = Counter(name for one in runs for name, values in one.scores.items() if _mean(values) is not None)
+    there = ", ".join(one_line(f"{name!r} ({count:,} runs)") for name, count in names.most_common(10))
+    there = f"There are: {there}" if names else "Where scores are in a file of their own, name it: --scores"
+    if wanted.score in names:
+        return wanted.score
+    if wanted.score:
+        what = f"no run has a number, or pass or fail, as its score {wanted.score!r}"
+    elif wanted.source == "table":
+        return next((name for name in names if name.casefold() == "score"), None)
+    elif len(names) == 1:
+        return next(iter(names))
+    elif not names and all("inputs" in one.fields[0] and "run_type" not in one.fields[0] for one in runs):
+        return None  # examples of a dataset
+    else:
+        what = "which score? Name one with --score" if names else "no run has a score"
+    raise BadInput(f"Nothing was imported: {what}. {there}.")
+
+
+def _scale(said: str | None, score: str | None, values: Mapping[str, float]) -> tuple[float, float]:
+    """The ends of a score's scale: 0 to 1 where all lie there, else as it is said."""
+    if not values:
+        return 0.0, 1.0
+    first, last = min(values.values()), max(values.values())
+    if said is None and 0 <= first <= last <= 1:
+        return 0.0, 1.0
+    ends = [number_of(part) for part in (said or "").split(":")]
+    low, high = ends if len(ends) == 2 else (None, None)
+    if low is None or high is None or low >= high:
+        what = (
+            f"Say the scale of {score!r} with --scale LOW:HIGH, such as 1:5"
+            if said is None
+            else f"{said!r} is no scale"
+        )
+        raise BadInput(
+            f"Nothing was imported: its values go from {first:g} to {last:g}. {what}; expected such as 0:10."
+        )
+    for run, value in values.items():
+        if not low <= value <= high:
+            raise BadInput(
+                f"Nothing was imported: {score!r} of {one_line(run)} is {value:g}, outside of the scale {said}."
+            )
+    return low, high
+
+
+def _least(said: float | None, score: str | None, values: Mapping[str, float]) -> float | None:
+    """The value from which a run comes in: of verdicts 1, else as it is said."""
+    if said is not None or not values:
+        return said
+    if set(values.values()) <= {0.0, 1.0}:
+        return 1.0
+    spread = (
+        f"from {min(values.values()):g} to {max(values.values()):g}, half of them {median(values.values()):g} or more"
+    )
+    raise BadInput(f"Nothing was imported: from which {score!r} on? They go {spread}: say it with --at-least.")
+
+
+def programs(rubric_of_agent: Mapping[str, str | None], agents_dir: Path | None) -> Grade:
+    """Grades by the programs of rubrics, where these grade alone and are known here."""
+    from memshare_llm.no_model import NoModel
+    from memshare_scorer.grading import PairToGrade, is_checked
+    from memshare_scorer.grading import grade as graded
+    from memshare_scorer.rubric import Rubric, find_rubric, threshold_for, without_seeds
+
+    @cache
+    def rubric_of(agent: str) -> Rubric | None:
+        try:
+            return find_rubric(name, agents_dir) if (name := rubric_of_agent.get(agent)) else None
+        except BadInput:  # the agent is of another machine, and its rubric, too
+            return None
+
+    def grade(agent: str | None, kind: str | None, prompt: str, answer: str) -> Score | None:
+        rubric = rubric_of(agent) if agent else None
+        if rubric is None or not is_checked(rubric, kind):
+            return None
+        return graded(NoModel(), rubric, threshold_for(rubric, "", without_seeds), PairToGrade(kind, prompt, answer), 1)
+
+    return grade
+
+
+def presidio() -> Callable[[str], str]:
+    """Puts names of kinds such as <PERSON> in the place of personal data that Presidio finds in English."""
+    with names_extra("--mask-personal-data"):
+        from presidio_analyzer import AnalyzerEngine
+        from presidio_anonymizer import AnonymizerEngine
+    analyzer, anonymizer = AnalyzerEngine(), AnonymizerEngine()
+    return lambda text: str(anonymizer.anonymize(text, analyzer.analyze(text, "en")).text)

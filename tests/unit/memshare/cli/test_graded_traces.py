@@ -1,0 +1,92 @@
+"""`memshare memories import --from`: graded runs of another tool. The real command line, door and Redis."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from memshare_broker.settings import Settings
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.stores.store import Where
+from tests.support.terminal import Terminal
+
+DATA = Path(__file__).parents[3] / "data" / "graded"
+TRACES = DATA / "langfuse_ui_traces.json"
+IMPORT = (
+    "memories",
+    "import",
+    str(TRACES),
+    "--from",
+    "langfuse",
+    "--pool",
+    "logic",
+    "--new-pool",
+    "--score",
+    "correctness",
+)
+
+
+@pytest.fixture
+def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+    """A terminal of the machine on which the memory service runs."""
+    memory.stats()
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    return terminal
+
+
+def test_a_dry_run_does_nothing_and_a_second_import_adds_nothing(terminal: Terminal, memory: MemoryClient) -> None:
+    words = (*IMPORT, "--at-least", "0.5")
+    seen = terminal.run(*words, "--dry-run").stdout
+
+    assert "Nothing was done. It would import 4 memories of 7 runs: 4 new, 0 there already." in seen
+    assert "What has teeth and bites nobody? → A comb." in seen
+    assert memory.stats().total == 0
+
+    first = terminal.json(*words, "--submitter", "ada")
+    [kept] = [one for one in memory.every(Where()) if one.answer == "A comb."]
+    again = terminal.json(*words, "--submitter", "bob")
+
+    left_out = {"under the score": 1, "no such score": 1, "the same pair again": 1}
+    assert first == {
+        "runs": 7, "imported": 4, "new": 4, "there": 0, "left_out": left_out, "score": "correctness", "at_least": 0.5,
+        "scale": [0, 1], "dry_run": False,
+    }  # fmt: skip
+    assert (again["new"], again["there"]) == (0, 4)
+    assert memory.stats().total == 4
+    assert [one for one in memory.every(Where()) if one.answer == "A comb."] == [kept]
+    assert (kept.submitter, kept.score) == ("ada", pytest.approx(90))
+    assert "Read in langfuse" in terminal.run("memories", "show", str(kept.id)).stdout
+
+
+def test_a_table_needs_no_name_of_a_tool(terminal: Terminal, memory: MemoryClient) -> None:
+    file = terminal.data / "graded.csv"
+    file.write_text("prompt,answer,score\nWhat runs?,A river.,95\nWhat stands?,A dog.,5\n")
+
+    found = terminal.json(
+        "memories", "import", str(file), "--pool", "logic", "--new-pool", "--scale", "0:100", "--at-least", "80"
+    )
+
+    assert found["left_out"] == {"under the score": 1}
+    assert [(one.prompt, one.score) for one in memory.every(Where())] == [("What runs?", 95)]
+
+
+def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    pairs = terminal.data / "pairs.jsonl"
+    pairs.write_text(json.dumps({"prompt": "a", "answer": "b"}))
+
+    for words, said in [
+        (IMPORT, "say it with --at-least"),
+        ((*IMPORT, "--at-least", "1", "--agent", "nobody"), "No agent is called 'nobody'"),
+        ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "nobody has the pool 'chess' (2 lines)"),
+        (("memories", "import", str(pairs), "--pool", "logic", "--dry-run"), "go with --from"),
+        ((*IMPORT, "--at-least", "1", "--mask-personal-data"), "pip install 'memshare[personal-data]'"),
+    ]:
+        done = terminal.run(*words, code=None)
+        assert done.returncode in (1, 2)
+        assert said in " ".join(done.stderr.split())
+    assert memory.stats().total == 0
