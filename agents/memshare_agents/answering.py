@@ -11,6 +11,7 @@ from memshare_broker.wire.grades import JudgedAnswer
 from memshare_broker.wire.messages import Learnt, PartAnswer, Quoted, Shown, Step, Usage
 from memshare_llm.no_model import NONE_SET, NoModelSet
 from memshare_memory.door.messages import Found, Recollection
+from memshare_memory.recall.near_enough import too_far
 
 
 class AnswerMade(NamedTuple):
@@ -42,21 +43,27 @@ class AnswerMade(NamedTuple):
     known: tuple[str, ...] = ()
 
 
-def nearest_answer(recalled: Recollection, journey: str, pool: str) -> AnswerMade:
-    """The answer of the most similar memory; raises `NoModelSet` where none was found."""
+def nearest_answer(recalled: Recollection, journey: str, pool: str, least: float = -1.0) -> AnswerMade:
+    """The answer of the most similar memory; raises `NoModelSet` where none was found.
+
+    One whose similarity is below `least` is shown, and no answer: it says so, and is neither graded nor remembered.
+    """
     nearest = recalled.nearest
     if nearest is None:
         raise NoModelSet(
             f"{NONE_SET} No memory of pool {pool!r} could be shown in its place. Once a model is set and the workers "
             f"are started again, `memshare dead retry {journey}` has this task answered."
         )
+    far = too_far(nearest.similarity, least)
+    quoted = Quoted(id=nearest.memory.id, submitter=nearest.memory.submitter, similarity=nearest.similarity)
     return AnswerMade(
-        text=nearest.memory.answer,
+        text=f"{far} {NONE_SET}" if far else nearest.memory.answer,
         model=OFFLINE,
         shown=(nearest.shown,),
         retriever_version=recalled.retriever_version,
         usage=Usage(),
-        quoted=Quoted(id=nearest.memory.id, submitter=nearest.memory.submitter, similarity=nearest.similarity),
+        verified=not far,
+        quoted=None if far else quoted,
     )
 
 

@@ -60,6 +60,8 @@ class AnswerStage:
     """Share of the tasks from which one memory is withheld at random, never from those of an engine.
 
     0: nothing is tried by chance, nor is a number of memories."""
+    near_enough: Callable[[str], float] = lambda _: -1.0
+    """The least similarity at which a memory of a pool is quoted, where there is no model."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
@@ -104,7 +106,7 @@ class AnswerStage:
                 claims = self.agent.claims if kind.claims is None else kind.claims
                 said = said._replace(known=_known(recalled.found) if claims else ())
             else:
-                said = nearest_answer(recalled, journey, self.agent.pool)
+                said = nearest_answer(recalled, journey, self.agent.pool, self.near_enough(self.agent.pool))
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
@@ -129,7 +131,7 @@ class AnswerStage:
             usage=said.usage,
             seconds=round(time.monotonic() - started, 3),
             steps=said.steps,
-            verified=said.verified if said.steps else None,
+            verified=said.verified if said.steps or not said.verified else None,
             withheld=said.withheld,
             quoted=said.quoted,
             reasoning=said.reasoning[:LONGEST_REASONING],

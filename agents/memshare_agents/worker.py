@@ -18,6 +18,7 @@ from memshare_llm.chat import Chat
 from memshare_llm.worker import open_budget, open_limited, open_metering, open_window
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import HowMany
+from memshare_memory.recall.near_enough import near_enough
 
 
 @functools.cache
@@ -38,8 +39,9 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
-    many = _how_many(settings)
-    return AnswerStage(agent, chat, _memory(settings), limit, metering, check_caps, reasoner, window, many, withhold)
+    many, memory = _how_many(settings), _memory(settings)
+    near = functools.partial(near_enough, connect(settings.redis), setting=settings.near_enough)
+    return AnswerStage(agent, chat, memory, limit, metering, check_caps, reasoner, window, many, withhold, near)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

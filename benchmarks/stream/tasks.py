@@ -62,7 +62,8 @@ def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], b
         if questions.name != "library":
             file = folder / "sql.toml"
             file.write_text(file.read_text("utf-8").replace("the database of a public library", "a database"), "utf-8")
-    return partial(same_rows, database=str(folder / "library.sql"), answers=str(folder / "answers.jsonl"))
+    check = partial(same_rows, database=str(folder / "library.sql"), answers=str(folder / "answers.jsonl"))
+    return lambda prompt, answer: bool(check(prompt, answer))
 
 
 def database_tasks(folder: Path, number: int, unseen: int, order: int, questions: Questions | None = None) -> TaskSet:

@@ -27,9 +27,9 @@ def keep_private(data: Path) -> int:
     opened = [place for place in _places(data) if _mend(place)]
     if opened:
         log.warning(
-            "%d files and folders of %s could be read by other users of this machine; now they cannot.",
-            len(opened),
+            "Files and folders of %s could be read by other users of this machine (%d); now they cannot.",
             data,
+            len(opened),
         )
     return len(opened)
 

@@ -20,7 +20,7 @@ Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
 Became = Literal["changed", "forgotten", "found wrong"]
-"""Change of a statement that makes the memories written from it stale."""
+"""Change of a memory that makes stale what was written from it; of a pair only the last one does."""
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
@@ -67,7 +67,7 @@ class Memory(Message):
     rubric_version: str | None = None
     task_id: str | None = None
     source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
-    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer was shown, or was a part of")
+    parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer followed, or was a part of")
     created: Moment = Field(description="Unix time in seconds")
     status: Status = "active"
     because: tuple[Cause, ...] = Field(

@@ -182,7 +182,11 @@ class PairToGrade(NamedTuple):
 ASK_AGAIN_WITHIN = 60.0  # seconds: a model that took longer is not asked for a grade once more
 
 
-class UnsureGrade(MemshareError):
+class NotGraded(MemshareError):
+    """Nobody can say how good an answer is: its journey ends without a grade."""
+
+
+class UnsureGrade(NotGraded):
     """A model gave ranges that say nothing: twice, or so slowly that it was not asked again."""
 
     def __init__(self, model: str, low: float, high: float, points: float) -> None:
@@ -217,8 +221,9 @@ def grade(
     """The score of a pair, by the criteria that apply to its kind; the mean of `votes` gradings.
 
     The model is not asked where each of these criteria has a check. A model that is unsure, which `noted` is told of
-    each grading, is asked once more with bands. Raises `UnsureGrade` where it is so again, `GiveUp` when a check gives
-    no share, `DoesNotFit` when the model's ranges do not fit twice in a row, and whatever the model raises.
+    each grading, is asked once more with bands. Raises `NotGraded` where it is so again (`UnsureGrade`) or a check
+    knows no right answer, `GiveUp` when a check gives no share, `DoesNotFit` when the model's ranges do not fit twice
+    in a row, and whatever the model raises.
     """
     criteria = rubric.for_kind(pair.kind)
     checked = {one.name: _checked(rubric, one, pair) for one in criteria if one.check is not None}
@@ -246,8 +251,12 @@ def is_checked(rubric: Rubric, kind: str | None) -> bool:
 
 
 def _checked(rubric: Rubric, criterion: Criterion, pair: PairToGrade) -> Range:
-    points = share(rubric, criterion, pair.prompt, pair.answer) * criterion.points
-    return Range(points, points)
+    earned = share(rubric, criterion, pair.prompt, pair.answer)
+    if earned is None:
+        raise NotGraded(
+            f"the check of {criterion.name!r} in rubric {rubric.name!r} knows no right answer to this prompt"
+        )
+    return Range(earned * criterion.points, earned * criterion.points)
 
 
 def _votes(

@@ -26,13 +26,13 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_broker.wire.grades import GradedTask, OfferedPair, Score, Settlement
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask
-from memshare_broker.wire.messages import AgentPair, AnyPair, SeedPair, Usage, derived_id
+from memshare_broker.wire.messages import AgentPair, AnyPair, RegradePair, SeedPair, Usage, derived_id
 from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
-from memshare_scorer.grading import KnownAgents, PairToGrade, UnsureGrade, grade, is_checked
+from memshare_scorer.grading import KnownAgents, NotGraded, PairToGrade, grade, is_checked
 from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
 
 log = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ class ScoreStage:
             return _not_graded(rubric, task)
         try:
             return Outcome(self._grade(journey, task, rubric), ended="tried")
-        except UnsureGrade as error:
+        except NotGraded as error:
             return _ungraded(task, str(error))
 
     def run(self, journey: str, task: AnyPair, *, letter: str | None = None) -> Outcome:
@@ -128,7 +128,7 @@ class ScoreStage:
             return _not_graded(rubric, task)
         try:
             score = self._grade(journey, task, rubric)
-        except UnsureGrade as error:
+        except NotGraded as error:
             return _ungraded(task, str(error))
         graded = GradedTask(task=task, score=score)
         of = {"agent": task.agent, "kind": task.kind or ""}
@@ -140,7 +140,7 @@ class ScoreStage:
 
     def _grade(self, journey: str, task: AnyPair, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if isinstance(task, SeedPair) else self.seeds_mean)
-        known = task.known if isinstance(task, AgentPair) else ()
+        known = task.known if isinstance(task, AgentPair | RegradePair) else ()
         pair = PairToGrade(task.kind, task.prompt, task.answer, known)
         place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
         with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:

@@ -25,6 +25,8 @@ from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import Record
 
 PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
+OPINION = "opinion"
+"""Field of what somebody said of the answer as a whole."""
 SHORTEST = 100  # characters; what is shorter gains nothing
 LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 
@@ -129,6 +131,12 @@ def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str
 def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once: bool = False) -> None:
     """Let a journey show what was told of it under this name; with `once` the first word stands."""
     (client.hsetnx if once else client.hset)(journey_key(journey), name, pack(json.dumps(value)))
+
+
+def noted(client: redis.Redis, journey: str, name: str) -> Any:
+    """What was noted of a journey under this name; None where nothing was."""
+    kept = client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+    return kept and unpack(kept)
 
 
 def ended_at(records: Mapping[str, Any]) -> dict[str, float]:

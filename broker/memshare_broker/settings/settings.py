@@ -174,6 +174,9 @@ class LearningSettings(BaseModel):
         le=1,
         description="Largest share of the memories shown that may come from one submitter, if there are others.",
     )
+    near_enough: float | None = Field(
+        default=None, ge=-1, le=1, description="Least similarity of an answer. Unset: what a pool's grades suggest."
+    )
     scorer_votes: int = Field(default=1, ge=1, le=9, description="Gradings per pair; the score is their mean.")
 
 

@@ -126,6 +126,7 @@ class Opinion(Message):
 
     by: Label
     reward: float = Field(ge=0, le=1)
+    hides: bool = Field(default=False, description="whether what the answer becomes is hidden for it")
 
     @property
     def is_wrong(self) -> bool:

@@ -341,6 +341,7 @@ class RegradePair(AnsweredTask):
     model: None = None
     shown: tuple[()] = ()
     memory_id: UUID
+    known: tuple[str, ...] = Field(default=(), description="answers that people found right in place of it")
 
 
 AnyPair = Annotated[AgentPair | PartPair | OutsidePair | SeedPair | RegradePair, Field(discriminator="what")]

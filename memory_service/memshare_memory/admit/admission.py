@@ -13,13 +13,15 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.journey_records import OPINION, noted
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
-from memshare_broker.wire.grades import GradedTask, Settlement
-from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, Shown, derived_id
+from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartPair, Shown, derived_id
 from memshare_memory.admit.after import Admitted, After, parts_among
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.comparisons import comparison, rivals_of
+from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.forget.trash import TakeOut
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
@@ -124,9 +126,13 @@ class Admission:
         own = memory_id(task.pool, task.prompt, task.answer)
         named = {own, *(one.id for one in task.shown)}
         there = list(by_ids(store, named).values())
-        wrong = self._conflicts.wrong(task.pool, [one.id for one in there if one.is_statement])  # most have none
+        named_now = {memory.id: memory for memory in there}
+        is_part = isinstance(task, PartPair)
+        used = [one for one in task.shown if is_part or took_part(task.answer, one, named_now.get(one.id))]
+        wrong = self._conflicts.wrong(task.pool, [one.id for one in used])
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
-        memory = memory_of(graded, time.time(), because if stale else None, learnt)
+        parents = (*(one.id for one in used), *learnt)
+        memory = memory_of(graded, time.time(), because if stale else None, parents)
 
         # 2. Does the pool have it? A task that is settled again is no rival of itself, unless a person has changed what
         # it became.
@@ -150,9 +156,14 @@ class Admission:
         others = [rival for rival in rivals if rival.id != memory.id]
         self._take_out.put_in_trash(others, {})
         is_new = all(one.id != memory.id for one in there)
-        store.put([(memory, Vectors(vector, sparse_of(memory), masked))], are_new=is_new)
+        vectors = Vectors(vector, sparse_of(memory), masked)
+        store.put([(memory, vectors)], are_new=is_new)
         self._take_out.remove(store, others)
         note_seeds(self._client, store, there=[memory], gone=rivals)
+        if self._is_wrong(task):  # looked for once it is there, so that of what is said meanwhile nothing is missed
+            store.put([(memory.model_copy(update={"status": "hidden"}), vectors)], in_place=True)
+            reason = "it is good enough, and hidden, for it was said to be wrong"
+            return Settlement(memory_id=memory.id, outcome="stored", reason=reason), ()
         outcome: Literal["stored", "replaced"] = "stored"
         reason = "it is good enough"
         if stale:
@@ -162,9 +173,14 @@ class Admission:
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
         return Settlement(memory_id=memory.id, outcome=outcome, reason=reason, parts=parts_among(following)), following
 
+    def _is_wrong(self, task: AnsweredTask) -> bool:
+        """True if somebody who may hide what an answer becomes has said already that it is wrong."""
+        said = noted(self._client, task.journey, OPINION)
+        return said is not None and Opinion.model_validate(said).hides
+
 
 def memory_of(
-    graded: GradedTask, created: float, because: Sequence[Cause] | None = None, learnt: Sequence[UUID] = ()
+    graded: GradedTask, created: float, because: Sequence[Cause] | None = None, parents: Sequence[UUID] = ()
 ) -> Memory:
     """The memory that a graded pair would become; with `because` it is stale."""
     task, score = graded.task, graded.score
@@ -181,7 +197,7 @@ def memory_of(
         criteria=score.criteria,
         rubric_version=score.rubric_version,
         task_id=task.task_id,
-        parents=(*(shown.id for shown in task.shown), *learnt),
+        parents=tuple(parents),
         created=created,
         status="active" if because is None else "stale",
         because=tuple(because or ()),
@@ -231,7 +247,7 @@ def outdated(
 ) -> tuple[str, tuple[Cause, ...]]:
     """Why what was written from these memories is stale, in words and by its causes; no words where it is not.
 
-    It is where one is stale itself or was forgotten, and where a statement says something else or was found `wrong`.
+    It is where one is stale itself, was forgotten or found `wrong`, and where a statement says something else.
     `there` are those left. One in whose place the pool has a better pair with the same answer was not forgotten.
     """
     left = {memory.id: memory for memory in there}
@@ -247,7 +263,7 @@ def outdated(
             causes |= dict.fromkeys(memory.because)
         elif memory.is_statement and one.said not in (None, saying(memory.answer)):
             became = "changed"
-        elif memory.is_statement and one.id in wrong:
+        elif one.id in wrong:
             became = "found wrong"
         if became:
             why = why or f"the memory {one.id} was {became} after it was shown"

@@ -122,6 +122,17 @@ def followed(answer: str, shown: Sequence[str]) -> int | None:
     return shares.index(best) if best >= LEAST_FOLLOWED else None
 
 
+def follows(answer: str, memory: Memory) -> bool:
+    """True if an answer follows a memory, as that is or was; a statement may be followed in any words."""
+    said = [memory.answer, *(one.answer for one in memory.history)]
+    return memory.is_statement or followed(answer, said) is not None
+
+
+def took_part(answer: str, shown: Shown, memory: Memory | None) -> bool:
+    """True if a memory has a share in an answer; where nobody judged that, if the answer follows it or it is gone."""
+    return shown.share > 0 if shown.share is not None else memory is None or follows(answer, memory)
+
+
 def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:
     """Of each shown answer, the share of its runs of words that stand in the answer, too."""
     runs = _runs(answer)

@@ -18,7 +18,7 @@ from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Set
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import after_admission
-from memshare_memory.admit.crediting import Credited, Crediting, of_own_pool
+from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.memory import Memory
@@ -26,6 +26,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.lift import HowMany, LiftSums
+from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
 
@@ -51,6 +52,7 @@ class SettleStage:
         self._crediting = Crediting(client, keep_days, learn=lessons.learn)
         self._lift = LiftSums(client, keep_days)
         self._how_many = HowMany(client, keep_days)
+        self._helped = HelpedFrom(client, keep_days)
         self._admission = Admission(client, after_admission(client, lessons, concepts=concepts))
         self._ranking = CredibilityRanking(client)
         self._concepts = concepts
@@ -71,6 +73,7 @@ class SettleStage:
         credited = Credited([]) if isinstance(task, PartPair) else self._crediting.graded(recall, journey, graded)
         if isinstance(task, AgentPair):
             self._count_tries(recall.store, task, graded.score.total, credited.memories)
+        self._count_near(recall, journey, graded, credited.memories)
 
         # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
         learnt = self._keep_learnt(task)
@@ -104,6 +107,14 @@ class SettleStage:
             self._lift.count(task.pool, task.journey, score, ids_of, withheld=task.withheld is not None)
         if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
             self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
+
+    def _count_near(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
+        """Count how near the pair was that an accepted answer followed."""
+        task, pairs = graded.task, [one for one in shown if not one.is_statement and one.pool == graded.task.pool]
+        place = followed(task.answer, [one.answer for one in pairs])
+        if graded.score.accepted and place is not None and not is_from_outside(task):
+            [near] = {one.similarity for one in task.shown if one.id == pairs[place].id}
+            self._helped.count(task.pool, recall.encoder_name, journey, near)
 
     def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
         if not (isinstance(task, AgentPair) and task.learnt):

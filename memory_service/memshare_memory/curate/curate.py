@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 import redis
@@ -14,6 +14,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.comparisons import ComparisonRequests, Send
+from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.forget.trash import Worths, by_pool
@@ -34,34 +35,43 @@ def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
     return {memory.id: memory for part in parts for memory in every(store, Where(parents=part))}
 
 
-def derived_from(store: Store, statement: Memory) -> list[Memory]:
-    """Memories written from a statement, directly or through others, without it; none for any other memory."""
-    fresh = {statement.id} if statement.is_statement and not statement.is_passage else set()
+def derived_from(store: Store, source: Memory, became: Became) -> list[Memory]:
+    """Memories written from one, directly or through others, without it, as far as what `became` of it concerns them.
+
+    What becomes of a pair does only where it was found wrong, and concerns what follows its answer.
+    """
+    is_pair = not source.is_statement
+    fresh = {} if source.is_passage or (is_pair and became != "found wrong") else {source.id: source}
     found: dict[UUID, Memory] = {}
     while fresh:
-        children = children_of(store, fresh)
-        fresh = children.keys() - found.keys()
-        found |= children
-    return [memory for memory in found.values() if memory.id != statement.id]
+        children = [one for one in children_of(store, fresh).values() if one.id not in found]
+        fresh = {one.id: one for one in children if not is_pair or _follows_any(one, fresh)}
+        found |= fresh
+    return [memory for memory in found.values() if memory.id != source.id]
 
 
-def stale_once(store: Store, statement: Memory, became: Became) -> list[Memory]:
-    """Memories that this change of a statement makes stale, as they are then; without those that it made stale before.
+def _follows_any(child: Memory, parents: Mapping[UUID, Memory]) -> bool:
+    """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
+    return any(follows(child.answer, parents[one]) for one in child.parents if one in parents)
+
+
+def stale_once(store: Store, source: Memory, became: Became) -> list[Memory]:
+    """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
     A stale memory without a known cause stays stale, whatever is undone.
     """
-    cause = Cause(memory=statement.id, became=became, at=time.time())
+    cause = Cause(memory=source.id, became=became, at=time.time())
     found = []
-    for one in derived_from(store, statement):
+    for one in derived_from(store, source, became):
         causes = one.because if one.status == "stale" else ()
-        is_so_already = any((each.memory, each.became) == (statement.id, became) for each in causes)
+        is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
         if one.status == "active" or (causes and not is_so_already):
             found.append(one.model_copy(update={"status": "stale", "because": (*causes, cause)}))
     return found
 
 
 def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
-    """Write what `stale_once` found of some statements; what was written from several is stale because of each."""
+    """Write what `stale_once` found of some memories; what was written from several is stale because of each."""
     merged: dict[UUID, Memory] = {}
     for one in memories:
         causes = (*merged[one.id].because, *one.because) if one.id in merged else one.because
@@ -70,7 +80,7 @@ def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
 
 
 def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became) -> None:
-    """Let those memories that are stale because this became `of` statements, and of nothing else, be active again."""
+    """Let those memories that are stale because this became `of` others, and of nothing else, be active again."""
     found = recall.store.page(Where(ids=sorted(ids), status="stale"), len(ids)).memories if ids else []
     changed = []
     for one in found:
@@ -234,7 +244,7 @@ class Curate:
     def decide(self, decision: ConflictDecision) -> None:
         """Note what a person says of two memories of one pool; raises `BadInput` for what are none.
 
-        What was written from a statement is stale once that was found wrong, and no more once this was taken back.
+        What was written from a memory is stale once that was found wrong, and no more once this was taken back.
         """
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
@@ -256,7 +266,7 @@ class Curate:
             wrong -= conflicts.wrong(one.pool, decision.memories)
             for each in (one, other):
                 if each.id in wrong:
-                    children = [child.id for child in derived_from(recall.store, each)]
+                    children = [child.id for child in derived_from(recall.store, each, "found wrong")]
                     no_longer_stale(recall, children, {each.id}, "found wrong")
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:

@@ -20,7 +20,10 @@ LONGEST = 300  # characters of an error that are told
 
 
 def run(asked: Request, data: bytes) -> dict[str, object]:
-    """The share of the points that a pair earns, 0 to 1; without a pair only look whether the check is there."""
+    """The share of the points that a pair earns, 0 to 1, or None where nobody knows.
+
+    Without a pair only look whether the check is there.
+    """
     folder, check = str(asked["folder"]), asked["check"]
     options: dict[str, Any] = dict(asked["options"])  # type: ignore[call-overload]
     seconds = float(str(asked["seconds"])) + ORPHAN
@@ -82,9 +85,11 @@ def _last_line(text: str) -> str:
     return (text.strip().splitlines() or ["no output"])[-1][:LONGEST]
 
 
-def _share(value: object) -> float:
+def _share(value: object) -> float | None:
+    if value is None:
+        return None
     if not isinstance(value, bool | int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise GiveUp(f"it gave {repr(value)[:LONGEST]}, and not a share of the points: 0 to 1, or true or false")
+        raise GiveUp(f"it gave {repr(value)[:LONGEST]}, and not a share of the points: 0 to 1, true or false, or none")
     return float(value)
 
 

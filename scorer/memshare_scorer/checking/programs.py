@@ -18,8 +18,8 @@ MEGABYTE = 2**20
 SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
 
 
-def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> float:
-    """The share of its points, 0 to 1, that the criterion's check gives.
+def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> float | None:
+    """The share of its points, 0 to 1, that the criterion's check gives; None where it knows no right answer.
 
     Raises `GiveUp` where it fails, takes too long or too much memory, or gives anything else.
     """
@@ -32,7 +32,7 @@ def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> flo
             f"here: {str(error).rstrip('.')}. Mend it, and retry the dead letter.",
             "check",
         ) from error
-    return float(found["share"])
+    return found["share"]
 
 
 def require_checks(rubrics: Iterable[Rubric]) -> None:
@@ -68,7 +68,7 @@ def _program(folder: Path, name: str) -> str:
     return str(folder / name) if "/" in name else name
 
 
-def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> dict[str, float]:
+def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> dict[str, float | None]:
     request = {
         "source": criterion.name,
         "check": criterion.check,

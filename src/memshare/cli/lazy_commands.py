@@ -77,14 +77,17 @@ GROUPS = {
 COMMANDS = {name: command for commands in GROUPS.values() for name, command in commands.items()}
 
 
-def load(name: str) -> Any:
-    """Import a command and make it what Typer runs."""
+def load(name: str, *, for_help: bool = False) -> Any:
+    """Import a command and make it what Typer runs; for its help one that tells no options will do, where it must."""
     command = COMMANDS[name]
     module, _, attribute = command.target.partition(":")
     gc.disable()  # what is imported stays: to look through it for garbage again and again is a fifth of the time
     try:
         found = getattr(import_module(f"memshare.cli.{module}"), attribute)
     except ImportError:
+        if command.extra and for_help:
+            more = f"Its options are told where its packages are: those of the extra {command.extra!r}."
+            return TyperCommand(name, help=f"{command.help}\n\n{more}")
         if command.extra:
             require(f"memshare {name}", command.extra)
         raise
@@ -123,4 +126,4 @@ class LazyCommands(TyperGroup):
         extra = COMMANDS[name].extra
         if extra and "--help" not in rest:
             require(f"memshare {name}", extra)
-        return name, load(name), rest
+        return name, load(name, for_help="--help" in rest), rest

@@ -29,6 +29,7 @@ from memshare_llm.structured import DoesNotFit
 from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.recall.near_enough import near_enough, too_far
 
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import AnsweredReply
@@ -63,20 +64,24 @@ LONGEST_WANTED = 200  # characters of a question that are noted with those that 
 def answer_from(
     settings: Settings, question: str, pool: str, memories: int, only_memories: bool, payer: str
 ) -> AnsweredReply:
-    """The answer with the memories that it rests on; what it leaves open becomes gaps of the pool.
+    """The answer with the memories that it rests on, and a sentence where none of the pool's is near enough.
 
-    Without a model it is the nearest memory's. Raises `BadInput` for a question that is blank or too long.
+    What it leaves open becomes gaps of the pool. Without a model it is the nearest memory's, where that is near enough.
+    Raises `BadInput` for a question that is blank or too long.
     """
     limit = settings.prompt_limit
     if is_blank(question) or len(question) > limit:
         raise BadInput(f"A question has 1 to {limit:,} characters that are not all blank; this has {len(question):,}.")
     with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
         recalled = memory.recall(RecallRequest(pool=pool, text=question, k=memories, mode="hybrid", new_pool=True))
+        nearest = recalled.nearest
+        far = too_far(nearest.similarity if nearest else None, near_enough(client, pool, settings.near_enough))
         if settings.model_for("agents") == OFFLINE:
-            if (nearest := recalled.nearest) is None:
+            if nearest is None:
                 raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
             cites = ((nearest.memory, "It is the nearest. No model has read it."),)
-            return _reply(AnswerFromMemories(nearest.memory.answer, cites, "", (), OFFLINE), recalled.found)
+            said = None if far else nearest.memory.answer
+            return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), recalled.found, far)
         found = recalled.found
         with paid_chat(settings, "agents", payer) as chat:
             if _names_concepts(settings, client, pool, found):
@@ -85,10 +90,10 @@ def answer_from(
             answered = answer(chat, question, related, only_memories=only_memories)
         wanted = " ".join(plain(question).split())[:LONGEST_WANTED]
         OpenQuestions(client, pool).add(answered.questions, wanted, time.time())
-    return _reply(answered, found)
+    return _reply(answered, found, far)
 
 
-def _reply(answered: AnswerFromMemories, found: Sequence[Found]) -> AnsweredReply:
+def _reply(answered: AnswerFromMemories, found: Sequence[Found], far: str) -> AnsweredReply:
     # Brings numpy, which a command that only asks a model does not need.
     from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
 
@@ -97,7 +102,7 @@ def _reply(answered: AnswerFromMemories, found: Sequence[Found]) -> AnsweredRepl
         CitedMemory(id=one.id, why=why, similarity=similarity[one.id], prompt=one.prompt, answer=one.answer)
         for one, why in answered.cites
     )
-    return AnsweredReply.model_validate(vars(answered) | {"cites": cites})
+    return AnsweredReply.model_validate(vars(answered) | {"cites": cites, "far": far})
 
 
 def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: Sequence[Found]) -> bool:

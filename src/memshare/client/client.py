@@ -28,6 +28,7 @@ from memshare_broker.wire.whole_characters import refuse_half_characters
 from memshare_llm.limits.usage import day_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.recall.near_enough import near_enough
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds
@@ -158,6 +159,11 @@ class Client:
         """The given ids of tasks that were answered or given up."""
         with reaching(self.settings.redis):
             return ended(self.app, self._redis, task_ids)
+
+    def near_enough(self, pool: str) -> float:
+        """The least similarity at which a memory of a pool counts as an answer."""
+        with reaching(self.settings.redis):
+            return near_enough(self._redis, pool, self.settings.near_enough)
 
     def journey(self, task_id: str) -> Journey:
         """The journey of a task so far; raises `BadInput` for an unknown id."""

@@ -167,6 +167,7 @@ def _put_together(task_id: str, records: Record) -> Journey:
         "feedback": {name.split()[1]: worth for name, worth in records.items() if name.startswith("feedback ")},
         "opinion": records.get("opinion"),
         "score": score,
+        "accepted": score and score.accepted,
         "lesson": lesson,
         "compared": _record(COMPARE, records) or (lesson.compared if lesson else None),
         "extracted": _record(EXTRACT, records),

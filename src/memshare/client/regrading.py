@@ -10,6 +10,7 @@ from memshare.client.pools import is_graded_by_programs, require_scorer_model
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_memory.memory import Memory
 
@@ -44,11 +45,20 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
         answer=memory.answer,
         submitter=submitter,
         memory_id=memory.id,
+        known=_found_right(client, memory),
     )
     if not client.send(SCORE.next(pair, name, INTERACTIVE, begins=True)) and not being_graded(client, [memory]):
         name = str(uuid4())  # it was given up before, or graded when it was as it is now
         client.send(SCORE.next(pair.model_copy(update={"journey": name}), name, INTERACTIVE, begins=True))
     return name
+
+
+def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
+    """Answers that a person found right in place of the memory, or of its sources: it is graded beside them."""
+    sources = [one.memory for one in memory.because if one.became == "found wrong"]
+    right = {one for judged in client.memories.judge([memory.id, *sources]) for one in judged.lost_to}
+    there = client.memories.judge(sorted(right)) if right else []
+    return tuple(one.memory.answer[:LONGEST_TEXT] for one in there)
 
 
 def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:

@@ -38,6 +38,7 @@ class Recalled(Message):
     memories: tuple[RecalledMemory, ...]
     messages: tuple[Turn, ...] | None = Field(default=None, description="turns to put directly before the task")
     retriever_version: int
+    far: str = Field(default="", description="that none is near enough to be an answer, and how near the nearest is")
 
 
 class Accepted(Message):
@@ -52,6 +53,7 @@ class FeedbackTaken(Message):
 
     taken: tuple[UUID, ...]
     known: tuple[UUID, ...]
+    hidden: UUID | None = Field(default=None, description="what became of a wrong answer, and is hidden now")
 
 
 class PoolReply(Message):

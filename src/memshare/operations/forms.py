@@ -67,7 +67,7 @@ class PageForm(CountForm):
     order: SortKey | None = Field(default=None, description="the highest first; the next page is by `skip` then")
     ascending: bool = Field(default=False, description="the lowest first")
     skip: int = Field(default=0, ge=0, lt=MOST_ORDERED, description="how many are left out first; with an order")
-    parent: UUID | None = Field(default=None, description="only what was written with this memory in sight")
+    parent: UUID | None = Field(default=None, description="only what was written from this memory")
 
 
 class MemoryForm(GivenMemory):

@@ -94,9 +94,9 @@ def _brief(journey: Journey) -> BriefJourney:
         **{name: getattr(journey, name) for name in same},
         id=journey.task_id,
         prompt=journey.prompt[:SHOWN],
-        memories=len(journey.memories),
-        withheld=journey.withheld is not None,
-        score=journey.score.total if journey.score else None,
+        memories=journey.memories,
+        withheld=journey.withheld,
+        score=journey.score,
         accepted=journey.score.accepted if journey.score else None,
         waits=journey.waits.why if journey.waits else None,
     )

@@ -16,7 +16,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
-from memshare_memory.memory import Status
+from memshare_memory.memory import Status, folded
+from memshare_memory.recall.near_enough import near_enough, too_far
 from memshare_memory.stores.store import CountKey, Order
 
 COUNTED_BY: tuple[CountKey, ...] = ("kind", "agent", "submitter", "model", "status")
@@ -34,11 +35,13 @@ class FoundReply(Message):
     status: Status
     score: float | None
     similarity: float
+    near: bool
 
 
 class AllFound(Message):
-    """Memories found by a search, the nearest first."""
+    """Memories found by a search, the nearest first; `far` says that none is near enough to be an answer."""
 
+    far: str
     memories: tuple[FoundReply, ...]
 
 
@@ -51,7 +54,14 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
-    return SearchReply(memories=tuple(FoundMemory(memory=one.memory, similarity=one.similarity) for one in found))
+    with backend.reaching():
+        least = near_enough(backend.redis, where.pool, backend.settings.near_enough)
+    said = folded(text)
+    near = [one.similarity >= least or said in folded(f"{one.memory.prompt} {one.memory.answer}") for one in found]
+    far = "" if any(near) else too_far(max((one.similarity for one in found), default=None), least)
+    pairs = zip(found, near, strict=True)
+    memories = (FoundMemory(memory=one.memory, similarity=one.similarity, near=is_near) for one, is_near in pairs)
+    return SearchReply(far=far, memories=tuple(memories))
 
 
 @serves(Memories.page)
@@ -92,11 +102,10 @@ def search_by_model(
 ) -> AllFound:
     """Look for memories about something, also hidden ones: to answer what is known, or to find one to forget.
     To be helped with a task, call `recall`, which leaves out what proved poor."""
-    found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k)).memories
-    fields = FoundReply.model_fields.keys() - {"similarity"}
-    return AllFound(
-        memories=tuple(FoundReply(**one.memory.model_dump(include=fields), similarity=one.similarity) for one in found)
-    )
+    found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k))
+    fields = FoundReply.model_fields.keys() - {"similarity", "near"}
+    told = ({**one.memory.model_dump(include=fields), **one.model_dump(exclude={"memory"})} for one in found.memories)
+    return AllFound(far=found.far, memories=tuple(FoundReply(**one) for one in told))
 
 
 def _pool(caller: Caller, pool: str | None) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
@@ -12,6 +12,7 @@ from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted, FeedbackTaken, Recalled, RecalledMemory
+from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.sharing import Sharing
 from memshare.operations import forms
 from memshare.operations.backend import Backend, KeptRecall
@@ -31,16 +32,20 @@ from memshare.operations.serving import (
     tool,
 )
 from memshare.operations.submitting import require_same
+from memshare.terminal.ids import counted
 from memshare_agents.prompt import example_turns
 from memshare_broker.delivery.hops import CREDIT, OFFER
-from memshare_broker.delivery.journey_records import note
+from memshare_broker.delivery.journey_records import OPINION, note
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, Turn, derived_id
+from memshare_memory.admit.crediting import took_part
+from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
-from memshare_memory.memory import Mode
+from memshare_memory.memory import Mode, memory_id
+from memshare_memory.recall.near_enough import near_enough, too_far
 from memshare_memory.stores.store import Where
 
 ALL = Filters()
@@ -88,10 +93,12 @@ def recall(
     )
     with backend.reaching():
         backend.recalls.keep(kept)
+        least = near_enough(backend.redis, pool, backend.settings.near_enough)
     return Recalled(
         recall_id=kept.id,
         pool=pool,
-        memories=tuple(_told(one, judged.get(one.memory.id)) for one in found.found),
+        far=too_far(found.nearest.similarity if found.nearest else None, least),
+        memories=tuple(_told(one, judged.get(one.memory.id), least) for one in found.found),
         messages=_as_turns(found.found, apart=len(messages or ()) > 1) if format == "messages" else None,
         retriever_version=found.retriever_version,
     )
@@ -130,7 +137,7 @@ def _agent_or_pool(
     return None, pool
 
 
-def _told(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
+def _told(found: Found, judged: JudgedMemory | None, least: float) -> RecalledMemory:
     memory = found.memory
     credibility = judged.credibility.p if judged else 1.0
     credits_ = judged.credibility.credits if judged else 0
@@ -140,19 +147,23 @@ def _told(found: Found, judged: JudgedMemory | None) -> RecalledMemory:
         similarity=found.similarity,
         credibility=credibility,
         credits=credits_,
-        why=_why(found, credibility, credits_),
+        why=_why(found, credibility, credits_, least),
     )
 
 
-def _why(found: Found, credibility: float, credits_: int) -> str:
+def _why(found: Found, credibility: float, credits_: int, least: float) -> str:
     """The reasons for showing a memory, as a sentence."""
     memory = found.memory
     about = "its statement" if memory.prompt is None else "its task"
-    parts = [f"{about} is like this one ({found.similarity:.2f})"]
+    parts = [f"{about} is {'' if found.similarity >= least else 'not much '}like this one ({found.similarity:.2f})"]
     if memory.score is not None:
         parts.append(f"its answer was graded {memory.score:.0f} of 100")
     trusted = f" (credibility {credibility:.2f})" if memory.is_statement else ""
-    parts.append(f"it was shown to {credits_} graded tasks{trusted}" if credits_ else "no graded task was shown it yet")
+    parts.append(
+        f"it was shown to {counted(credits_, 'graded task', 'graded tasks')}{trusted}"
+        if credits_
+        else "no graded task was shown it yet"
+    )
     if not found.proven:
         parts.append("it is unproven")
     text = "; ".join(parts)
@@ -263,13 +274,17 @@ def _recalled(backend: Backend, caller: Caller, recall_id: UUID | None, pool: st
 
 
 class _Subject(NamedTuple):
-    """The subject of feedback. A pair that names a recall is about that recall, so that its worth is told once."""
+    """The subject of feedback. A pair that names a recall is about that recall, so that its worth is told once.
+
+    `followed` are the memories among those shown that one reward for all is about.
+    """
 
     id: str
-    journey: str | None
+    journey: JourneyReply | None
     pool: str
     prompt: str
     shown: Mapping[UUID, Shown]
+    followed: Collection[UUID]
 
 
 @serves(Sharing.feedback, "FeedbackForm", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
@@ -283,7 +298,9 @@ def give_feedback(
 ) -> FeedbackTaken:
     """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands.
 
-    One reward for a journey is what its answer was worth, too: that is noted also where no memory was shown.
+    One reward for a journey is what its answer was worth, too: it is told of the memories that the answer follows, and
+    noted also where it follows none. What became of a wrong answer is hidden, where the caller curates or gave the
+    task.
     """
     caller.require("offer")
     if (journey is None) == (recall_id is None):
@@ -291,17 +308,24 @@ def give_feedback(
     if (reward is None) == (memories is None):
         raise BadInput("Give a 'reward', or a reward for each of 'memories': one of the two.")
     subject = _subject(backend, caller, journey, recall_id)
-    rewards = memories or dict.fromkeys(subject.shown, reward or 0.0)
+    rewards = memories or dict.fromkeys(subject.followed, reward or 0.0)
     if strange := [one for one in rewards if one not in subject.shown]:
         raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
     if not rewards and subject.journey is None:
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
     taken = [one for one, worth in rewards.items() if _tell(backend, caller, subject, one, worth)]
-    if subject.journey is not None:
+    hidden, whole = None, subject.journey
+    if whole is not None:
         opinion = None if reward is None else Opinion(by=caller.name, reward=reward)
-        _note(backend, subject.journey, {one: rewards[one] for one in taken}, opinion)
-    audit(caller, "feedback", journey=subject.journey, subject=subject.id, pool=subject.pool, memories=len(taken))
-    return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken))
+        if opinion is not None and opinion.is_wrong:
+            is_own = caller.may("curate") or whole.submitter == caller.name
+            opinion = opinion.model_copy(update={"hides": is_own and whole.trial is None})
+        said = _note(backend, whole.id, {one: rewards[one] for one in taken}, opinion)
+        if said is not None and said == opinion and said.hides:
+            hidden = _hide(backend, caller, whole, subject.pool)
+    about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pool}
+    audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
+    return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken), hidden=hidden)
 
 
 @tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE)
@@ -314,24 +338,44 @@ def feedback_by_model(
     memory_id: Annotated[UUID | None, Field(description="one memory; without it, all that were shown")] = None,
 ) -> FeedbackTaken:
     """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. It decides
-    what is shown from now on. Each memory is told once; the first word stands. Do not call it on a guess."""
+    what is shown from now on: of a journey what its answer follows counts, and what became of a wrong answer of yours
+    is hidden. Each memory is told once; the first word stands. Do not call it on a guess."""
     worth = {"reward": reward} if memory_id is None else {"memories": {memory_id: reward}}
     return ask("The feedback", give_feedback, backend, caller, recall_id=recall_id, journey=journey, **worth)
 
 
-def _subject(backend: Backend, caller: Caller, journey: str | None, recall_id: UUID | None) -> _Subject:
-    if journey is not None:
-        reply = own_journey(backend, caller, journey)
-        recall_id, journey = reply.recall_id, reply.id
+def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID | None) -> _Subject:
+    journey = None
+    if name is not None:
+        reply = own_journey(backend, caller, name)
+        recall_id, journey = reply.recall_id, reply
         if recall_id is None:
             if reply.pool is None:
                 raise BadInput(f"The pool of the task {reply.id!r} is not known any more.")
             shown = {one.id: one for one in reply.memories}
-            return _Subject(reply.id, reply.id, reply.pool, reply.prompt, shown)
+            return _Subject(reply.id, reply, reply.pool, reply.prompt, shown, _followed(backend, reply, shown))
     assert recall_id is not None
     with backend.reaching():
         recalled = backend.recalls.get(caller, recall_id)
-    return _Subject(str(recall_id), journey, recalled.pool, recalled.prompt, {one.id: one for one in recalled.shown})
+    shown = {one.id: one for one in recalled.shown}
+    followed = _followed(backend, journey, shown) if journey else [*shown]
+    return _Subject(str(recall_id), journey, recalled.pool, recalled.prompt, shown, followed)
+
+
+def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Shown]) -> list[UUID]:
+    """The memories among those shown that have a share in the answer, as far as that is known."""
+    there = {one.memory.id: one.memory for one in backend.client.memories.judge([*shown])} if shown else {}
+    return [name for name, one in shown.items() if took_part(journey.answer or "", one, there.get(name))]
+
+
+def _hide(backend: Backend, caller: Caller, journey: JourneyReply, pool: str) -> UUID | None:
+    """Hide the memory that an answer became, or that says the same, where it is the caller's to hide; its id, if so."""
+    wrong = journey.memory_id or memory_id(pool, journey.prompt, journey.answer or "")
+    for memory in (one.memory for one in backend.client.memories.judge([wrong])):
+        if memory.status != "hidden" and (caller.may("curate") or memory.submitter == caller.name):
+            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
+            return wrong
+    return None
 
 
 def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:
@@ -349,10 +393,11 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
     return backend.client.send(CREDIT.next(verdict, name)._replace(decides=False))
 
 
-def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float], opinion: Opinion | None) -> None:
-    """Let the journey show what was told; of opinions the first one stands."""
+def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float], opinion: Opinion | None) -> Opinion | None:
+    """Let the journey show what was told; of opinions the first one stands, and is returned."""
     with backend.reaching():
         if opinion is not None:
-            note(backend.redis, journey, "opinion", opinion.model_dump(mode="json"), once=True)
+            note(backend.redis, journey, OPINION, opinion.model_dump(mode="json"), once=True)
         for one, reward in rewards.items():
             note(backend.redis, journey, f"feedback {one}", reward)
+        return backend.client.journey(journey).opinion if opinion else None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.panel import Panel
 from rich.progress import (
@@ -32,6 +34,7 @@ from rich.text import Text
 
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain, plain_json
+from memshare_broker.steady_thread import steady_thread
 
 
 @contextmanager
@@ -53,7 +56,7 @@ def require_consent(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise BadInput("Nobody is there to be asked, so nothing was done. Read what it says above, then give --yes.")
+        raise BadInput(f"Nobody is there to be asked {question!r}, so nothing was done. Give --yes to have it done.")
     if not typer.confirm(plain(question), err=True):
         errors.print("Nothing was done.")
         raise typer.Exit(1)
@@ -67,6 +70,30 @@ def stopping(said: str) -> Iterator[None]:
     except (typer.Abort, KeyboardInterrupt) as stop:
         errors.print(f"\nStopped. {said}")
         raise typer.Exit(130) from stop
+
+
+SAY_EVERY = 5.0  # seconds
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say at once on standard error what the block waits for, and every five seconds for how long it has.
+
+    On a terminal that is one line, which goes when the block ends.
+    """
+    began, ended = time.monotonic(), threading.Event()
+    with errors.status(f"{what} …") as status:
+
+        def tell() -> None:
+            said = f"{what} … {time.monotonic() - began:.0f} s"
+            status.update(styled(said)) if errors.is_terminal else errors.print(said)
+
+        telling = steady_thread("memshare-waiting", tell, ended, every=SAY_EVERY)
+        try:
+            yield
+        finally:
+            ended.set()
+            telling.join()
 
 
 class TextConsole(Console):
@@ -133,14 +160,22 @@ def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
     return Panel(styled(text), title=named, title_align="left", border_style=style)
 
 
+NARROWEST = 12  # characters of a column with sentences
+
+
 def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> RenderableType:
     """A table of short values, each of them a text or a `Text` with its style."""
     made = Table(*columns, header_style="bold", box=None, pad_edge=False)
-    for column in made.columns:
+    cells = [[value if isinstance(value, Text) else plain(str(value)) for value in row] for row in rows]
+    words = [[str(name), *(str(row[at]) for row in cells)] for at, name in enumerate(columns)]
+    widths = [max(map(cell_len, of)) if all(" " not in one.strip() for one in of) else 0 for of in words]
+    fits = sum(width or NARROWEST for width in widths) + len(columns) <= console.width
+    for column, width in zip(made.columns, widths, strict=True):
         column.overflow = "fold"  # people copy from it
         column.no_wrap = column.header == "id"
-    for row in rows:
-        made.add_row(*(value if isinstance(value, Text) else str(value) for value in row))
+        column.width = width if width and fits else None  # single words stay whole, and sentences take what is left
+    for row in cells:
+        made.add_row(*row)
     return Group(styled((title, "bold")), made) if title else made
 
 

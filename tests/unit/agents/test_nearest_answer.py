@@ -68,6 +68,24 @@ def test_the_nearest_is_the_most_similar_wherever_words_or_worth_rank_it() -> No
     assert (said.text, [one.id for one in said.shown]) == ("1", [memories[1].id])
 
 
+def test_a_memory_that_is_not_near_enough_is_no_answer_and_nothing_is_graded(
+    recall: Recall, memory: MemoryClient
+) -> None:
+    [far] = remember(recall, "poem", ("old lamp by the sea", "A lamp."))
+    task = AgentTask(prompt="new lamp in the house of a friend")
+    stage = AnswerStage(POEM, NoModel(), memory, 100, near_enough=lambda pool: {"poem": 0.95}[pool])
+
+    outcome = stage.run("journey-1", task)
+
+    answer = outcome.record
+    assert isinstance(answer, Answer)
+    [shown] = answer.memories
+    assert shown.id == far.id
+    assert f"nearest: {shown.similarity:.2f}" in answer.answer
+    assert (answer.quoted, answer.verified, outcome.followings) == (None, False, ())
+    assert outcome.kept == {"outcome": "not verified"}
+
+
 @pytest.mark.parametrize("task", [AgentTask(prompt="shoe"), AgentTask(prompt="lamp", memories=0)])
 def test_without_a_memory_the_task_is_given_up_and_says_what_to_set_and_how_to_go_on(
     recall: Recall, memory: MemoryClient, task: AgentTask

@@ -61,7 +61,7 @@ def test_a_folder_that_others_could_read_is_mended_with_a_word(data: Path, caplo
     assert keep_private(data) == 3
 
     assert seen_by_nobody(data.parent, PROMPT) == [str(data.parent / "beside")]
-    assert "3 files and folders of" in caplog.text
+    assert "(3); now they cannot" in caplog.text
     assert (data.parent / "beside").stat().st_mode & 0o777 == 0o644, "what a link leads to is not ours"
     (data / "pool" / "new").write_text(PROMPT)
     assert (data / "pool" / "new").stat().st_mode & 0o777 == 0o600

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from memshare.terminal import console as console_module
 from memshare.terminal.console import TextConsole, panel, print_json, print_text, short, styled, table
+from memshare_broker.errors import BadInput
+from tests.support.deployment import wait_for
 
 SOURCE = Path(__file__).parents[3] / "src" / "memshare"
 HOSTILE = "[/] [red]a[/red] :smile: \x1b]0;owned\x07\x9b2J\u202eb\u200bc\ud83d"
@@ -37,6 +40,35 @@ def test_a_text_is_shown_as_it_is_wherever_it_stands(what: object) -> None:
 
     assert SHOWN in shown
     assert shown.replace("\n", "").isprintable()
+
+
+def test_single_words_stay_whole_beside_sentences_where_they_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_module.console, "width", 80)
+    kinds = "limerick, sonnet, haiku, riddle, travel, meals, proof, puzzle"
+    model = "openai:qwen2.5-coder-1.5b"
+
+    shown = printed(table("agent", "kinds", "pool", "model", rows=[("bikes", kinds, "bikes", model)]), width=80)
+
+    assert model in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_what_is_waited_for_is_said_at_once_and_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console_module, "SAY_EVERY", 0.02)
+
+    with console_module.waiting("Asking openai:slow, up to 120 s"):
+        wait_for(lambda: capsys.readouterr().err.count("Asking openai:slow, up to 120 s") > 1, 10, "it to be said")
+
+    assert capsys.readouterr().out == ""
+
+
+def test_who_is_not_there_is_told_what_would_have_been_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+
+    with pytest.raises(BadInput, match="'Replace them all"):
+        console_module.require_consent("Replace them all?", yes=False)
 
 
 def test_a_text_that_came_past_the_console_is_not_sent_to_the_terminal_either() -> None:

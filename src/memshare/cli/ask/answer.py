@@ -43,7 +43,8 @@ def answer(
         name, payer = the_pool(backend.client, pool), replace(caller, name=submitter or caller.name)
         asked = {"question": question, "memories": memories, "only_memories": only_memories}
         reply = ask("The question", concepts.answer, backend, payer, name, **asked)
-        nearest = backend.client.memories.get(reply.cites[0].id) if reply.model == OFFLINE else None
+        is_quoted = reply.model == OFFLINE and not reply.far
+        nearest = backend.client.memories.get(reply.cites[0].id) if is_quoted else None
     if nearest is not None:
         quoted = Quoted(id=nearest.id, submitter=nearest.submitter, similarity=reply.cites[0].similarity)
         errors.print(whose_answer(quoted), style="yellow")
@@ -51,15 +52,18 @@ def answer(
 
 
 def _print(reply: AnsweredReply, pool: str) -> None:
+    if reply.far:
+        console.print(reply.far, style="yellow")
     if reply.answer is not None:
         console.print(panel(reply.answer, styled(("Answer", "bold"), f" · {reply.model}")))
-    else:
+    elif not reply.far:
         console.print("The memories do not suffice to answer this.", style="yellow")
     rows = [
         (short_id(one.id), f"{one.similarity:.2f}", one.why, one_line(one.prompt or one.answer)) for one in reply.cites
     ]
     if rows:
-        console.print(table("id", "similarity", "why", "memory", rows=rows, title="It rests on"))
+        title = "It rests on" if reply.answer else "The nearest"
+        console.print(table("id", "similarity", "why", "memory", rows=rows, title=title))
     if reply.own_knowledge:
         console.print(styled(("In no memory: ", "yellow"), reply.own_knowledge))
     for question in reply.questions:

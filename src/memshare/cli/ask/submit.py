@@ -14,8 +14,8 @@ from memshare.cli.ask.submit_file import submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
 from memshare.files.json_lines import decode, read_messages
-from memshare.terminal.console import errors, print_json, print_text
-from memshare.terminal.ids import whose_answer
+from memshare.terminal.console import errors, print_json, print_text, waiting
+from memshare.terminal.ids import short_id, whose_answer
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.submission import NoAnswerYet, Submission
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
@@ -114,7 +114,11 @@ def submit(
     if not wait:
         print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
-    answer = _wait(client, agent, submitted, timeout)
+    card, began = client.agents().get(agent), time.monotonic()
+    with waiting(f"Asking {agent}{f' ({card.model})' if card else ''}, up to {timeout:g} s"):
+        answer = _wait(client, agent, submitted, timeout)
+    took = f"Answered after {time.monotonic() - began:.1f} s"
+    errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")
     if quoted := answer.get("quoted"):
         errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow")
     print_json(answer) if as_json else print_text(answer["answer"])

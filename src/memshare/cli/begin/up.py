@@ -24,7 +24,7 @@ from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
-from memshare.terminal.console import console, errors, print_json, styled
+from memshare.terminal.console import console, errors, print_json, styled, waiting
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
@@ -64,7 +64,9 @@ def up(
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     with hold_folder(settings.data):
         models = check(settings)
-        with console.status("Trying the model …"):
+        asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))
+        most = f"up to {settings.model_timeout:g} s each"
+        with waiting(f"Asking {asked}, {most}") if asked else contextlib.nullcontext():
             warnings = try_models(settings, models) + unapproved(settings)
         for warning in warnings:
             errors.print(warning, style="yellow")
@@ -77,7 +79,7 @@ def up(
         )
         ready = False
         try:
-            with console.status("Starting …"):
+            with waiting("Starting"):
                 supervisor.start()
             ready = True
             with (
@@ -92,8 +94,10 @@ def up(
                 raise
             return  # Ctrl-C is how it ends
         finally:
-            with console.status("Ending; running tasks may finish …"):
+            with waiting(f"Ending; running tasks may finish, for up to {settings.grace + 10:g} s"):
                 supervisor.stop()
+            if ready:
+                errors.print("Ended. What was not finished goes on when `memshare up` runs again.")
 
 
 @contextlib.contextmanager

@@ -9,17 +9,18 @@ import typer
 from rich.panel import Panel
 from rich.table import Table
 
-from memshare.cli.curate.forgetting import say_stale, written_from
+from memshare.cli.curate.forgetting import say_stale
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, OnlyPool
 from memshare.operations import conflicts as operations
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.terminal.console import console, panel, print_json, short, styled
-from memshare.terminal.ids import credibility_of, find_memory, require_pool, short_id
+from memshare.terminal.ids import counted, credibility_of, find_memory, require_pool, short_id
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.stores.store import Where
 
 Two = tuple[str, str]
 Said = Literal["right", "confirmed", "dismissed", "undecided"]
@@ -93,9 +94,9 @@ def _side_by_side(*memories: JudgedMemory) -> Table:
 
 
 def _panel(one: JudgedMemory) -> Panel:
-    memory, shown = one.memory, one.credibility.credits
+    memory, shown = one.memory, counted(one.credibility.credits, "graded task", "graded tasks")
     asked = (f"{short(memory.prompt, LONGEST)}\n", "bold") if memory.prompt else ""
-    title = f"{short_id(memory.id)} · credibility {credibility_of(one)} · shown to {shown} graded tasks"
+    title = f"{short_id(memory.id)} · credibility {credibility_of(one)} · shown to {shown}"
     return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 
@@ -107,11 +108,17 @@ def _decide(backend: Backend, caller: Caller, decisions: Mapping[Said, Two | Non
     one, other = (find_memory(backend.client, each) for each in typed)
     contradict = None if said == "undecided" else said != "dismissed"
     right = one if said == "right" else None
-    stale = 0 if right is None else written_from(backend.client, [other])
+    pool = backend.client.memories.get(other).pool
+    before = _stale(backend, pool)
     decision = ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
     operations.decide(backend, caller, decision)
+    stale = 0 if right is None else max(_stale(backend, pool) - before, 0)
     if as_json:
         print_json(decision.model_dump(mode="json") | {"stale": stale})
         return
     console.print(styled((f"{short_id(one)} and {short_id(other)} {_VERDICTS[said]}.", "bold")))
     say_stale(stale, "the other one")
+
+
+def _stale(backend: Backend, pool: str) -> int:
+    return backend.client.memories.count(Where(pool=pool, status="stale"), "pool")["pool"].get(pool, 0)

@@ -18,6 +18,7 @@ from memshare.client.regrading import grade_again, grader_of
 from memshare.terminal.console import console, errors, print_json, print_text, short, table
 from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import (
+    counted,
     credibility_of,
     find_memory,
     prompt_and_answer,
@@ -33,14 +34,15 @@ from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.messages import LONGEST_PAGE, Conditions, RecallRequest
 from memshare_memory.memory import KNOWLEDGE, Memory, Status
 from memshare_memory.recall.lift import Lift, Tried
+from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Order, SortKey, Where
 
 
 def lift_in_words(lift: Lift) -> str:
     """The points with their standard error, or how much is missing."""
     if lift.points is None or lift.error is None:
-        return f"not known yet: {lift.withheld} of {lift.needed} tasks with one withheld at random"
-    counts = f"{lift.shown:,} tasks with all shown, {lift.withheld:,} with one withheld at random"
+        return f"not known yet: {lift.withheld} of {counted(lift.needed, 'task', 'tasks')} with one withheld at random"
+    counts = f"{counted(lift.shown, 'task', 'tasks')} with all shown, {lift.withheld:,} with one withheld at random"
     return f"{lift.points:+.1f} ± {lift.error:.1f} points ({counts})"
 
 
@@ -167,13 +169,20 @@ def search(
         among=conditions.where(),
         new_pool=True,
     )
-    found = client.memories.recall(wanted).found
+    recalled = client.memories.recall(wanted)
+    found, least = recalled.found, client.near_enough(pool)
     say_unreadable(client)
     if as_json:
-        print_json([one.model_dump(mode="json") for one in found])
+        print_json([one.model_dump(mode="json") | {"near": one.similarity >= least} for one in found])
         return
-    rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found]
-    console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows) if rows else f"Pool {pool!r} has none.")
+    if not found:
+        console.print(f"Pool {pool!r} has none.")
+    elif far := too_far(recalled.nearest.similarity if recalled.nearest else None, least):
+        console.print(far, style="yellow")
+    for near, title in ((True, None), (False, "Less near")):
+        rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found if (one.similarity >= least) is near]
+        if rows:
+            console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows, title=title))
     if [one.similarity for one in found] != sorted((one.similarity for one in found), reverse=True):
         console.print("In the order in which agents are shown them: as learnt, not by similarity.", style="dim")
 

@@ -59,7 +59,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         console.print(panel(memory.prompt, "prompt", "dim"))
     console.print(panel(memory.answer, "answer"))
     credibility = f"Credibility {judged.credibility:.2f}. " if memory.is_statement else ""
-    console.print(f"{credibility}Shown to {judged.credits} graded tasks.")
+    console.print(f"{credibility}Shown to {counted(judged.credits, 'graded task', 'graded tasks')}.")
     if judged.lift.points is not None:
         console.print(f"Lift {lift_in_words(judged.lift)}.")
     if memory.source:
@@ -74,7 +74,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     for revision in memory.history:
         _show_revision(revision)
     if memory.parents:
-        console.print("Its answer was shown, or was a part of: " + ", ".join(map(str, memory.parents)))
+        console.print("Its answer followed, or was a part of: " + ", ".join(map(str, memory.parents)))
     if children:
         stale = sum(child.status == "stale" for child in children)
         console.print(f"{counted(len(children))} written with it{f', of which {stale} are stale' if stale else ''}.")

@@ -130,6 +130,12 @@ class _Task:
         """The id of what became of the answer, once it is offered."""
         return self.offered.id if self.offered else None
 
+    def _about(self) -> dict[str, Any]:
+        """The subject of a reward, as `feedback` takes it."""
+        if self.journey is not None:
+            return {"journey": self.journey}
+        return {"recall_id": self.recalled.recall_id} if self.memories else {}
+
     def _asked(self) -> dict[str, Any]:
         return {"prompt": self.prompt, "messages": self._turns, "agent": self.agent}
 
@@ -154,8 +160,11 @@ class Task(_Task):
             self.offered = self._memory.pairs(**self._pair())
 
     def reward(self, worth: float) -> FeedbackTaken | None:
-        """Tell what the memories were worth, 0 to 1; None where none was shown. The first word stands."""
-        return self._memory.feedback(worth, recall_id=self.recalled.recall_id) if self.memories else None
+        """Tell what the answer, or without one the memories, were worth, 0 to 1; None without either.
+
+        The first word stands. What becomes of an answer that is worth less than .5 is hidden.
+        """
+        return self._memory.feedback(worth, **about) if (about := self._about()) else None
 
 
 class AsyncTask(_Task):
@@ -174,7 +183,5 @@ class AsyncTask(_Task):
             self.offered = await self._memory.pairs(**self._pair())
 
     async def reward(self, worth: float) -> FeedbackTaken | None:
-        """Tell what the memories were worth, 0 to 1; None where none was shown. The first word stands."""
-        if not self.memories:
-            return None
-        return await self._memory.feedback(worth, recall_id=self.recalled.recall_id)
+        """As `Task.reward`."""
+        return await self._memory.feedback(worth, **about) if (about := self._about()) else None

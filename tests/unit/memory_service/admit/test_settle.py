@@ -11,7 +11,9 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.wire.grades import GradedTask, Settlement
+from memshare_broker.delivery.journey_records import OPINION, pack
+from memshare_broker.delivery.keys import journey_key
+from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import SeedPair
 from memshare_memory.admit.admission import NEAR_DUPLICATE, SAME_ANSWERS, memory_of, that_stands
@@ -56,9 +58,9 @@ def scored(score: float | None) -> Memory:
 
 def test_a_graded_pair_becomes_a_memory_with_all_that_is_known_of_it(recall: Recall) -> None:
     parent = UUID(int=7)
-    pair = graded(recall, "A lamp", "There was a lamp", score=92.5, shown=[parent])
+    pair = graded(recall, "A lamp", "There was a lamp", score=92.5)
 
-    memory = memory_of(pair, created=1.5)
+    memory = memory_of(pair, created=1.5, parents=[parent])
 
     assert memory == Memory(
         id=memory_id("poem", "A lamp", "There was a lamp"),
@@ -101,6 +103,34 @@ def test_a_good_answer_is_stored_and_found_by_its_prompt(recall: Recall, settle:
     assert [memory.id for memory in memories(recall)] == [settlement.memory_id]
     (hit,) = recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3, "hybrid").hits
     assert (hit.memory.id, hit.similarity) == (settlement.memory_id, pytest.approx(1))
+
+
+def test_a_memory_names_as_its_parents_what_its_answer_follows(recall: Recall, settle: Run) -> None:
+    answers = ("There was a red lamp", "Nobody has seen it.")
+    followed, ignored = (settle(graded(recall, f"A thing {one}", one)) for one in answers)
+    gone = UUID(int=7)
+    shown = [one for one in (followed.memory_id, ignored.memory_id, gone) if one is not None]
+
+    new = settle(graded(recall, "Another thing", "So there was a red lamp.", journey="j2", shown=shown))
+
+    [memory] = [one for one in memories(recall) if one.id == new.memory_id]
+    assert memory.parents == (followed.memory_id, gone)
+
+
+@pytest.mark.parametrize("hides", [True, False])
+def test_an_answer_that_was_said_to_be_wrong_before_it_is_settled_is_hidden(
+    recall: Recall, stage: SettleStage, redis_client: redis.Redis, hides: bool
+) -> None:
+    opinion = Opinion(by="ada", reward=0.0, hides=hides)
+    redis_client.hset(journey_key("journey-1"), OPINION, pack(opinion.model_dump_json()))
+
+    outcome = stage.run("journey-1", graded(recall, "A lamp", "There was a lamp"))
+
+    [memory] = memories(recall)
+    assert memory.status == ("hidden" if hides else "active")
+    assert bool(recall.nearest("poem", "A lamp", recall.embed("A lamp").unpack(), 3).hits) != hides
+    assert isinstance(outcome.record, Settlement)
+    assert outcome.record.outcome == "stored"
 
 
 def test_what_a_task_was_shown_is_read_once_for_its_credit_and_once_for_its_pair(

@@ -203,6 +203,28 @@ def test_what_was_written_from_a_statement_that_was_found_wrong_is_stale_until_t
     assert [curate.get(one.id).status for one in all_of_them] == ["active", "active", "active", "stale"]
 
 
+def test_what_follows_a_pair_that_was_found_wrong_is_stale_and_what_was_only_shown_it_is_not(
+    curate: Curate, recall: Recall
+) -> None:
+    often, rarely = "Once a year is enough for a chain.", "Clean a chain every hundred miles."
+    asked = [NewMemory(pool="poem", prompt=QUESTION, answer=one, kind="limerick") for one in (often, rarely)]
+    wrong, right = (curate.get(one) for one in curate.add(asked))
+    follows, ignores = (
+        remembered(f"{QUESTION} {number}", answer=answer, parents=(wrong.id,), task_id=f"task {number}")[0]
+        for number, answer in enumerate((often.lower(), "Nobody can say."))
+    )
+    by_another, _ = remembered("a last one", answer=f"Well: {often}", parents=(follows.id,), task_id="task 3")
+    for one in (follows, ignores, by_another):
+        recall.store.put([(one, recall.vectors([one])[0])])
+
+    say(curate, right, wrong, right)
+    assert [curate.get(one.id).status for one in (follows, by_another, ignores)] == ["stale", "stale", "active"]
+    assert [cause.became for cause in curate.get(by_another.id).because] == ["found wrong"]
+
+    say(curate, None, wrong, right)
+    assert [curate.get(one.id).status for one in (follows, by_another)] == ["active", "active"]
+
+
 def test_taking_a_decision_back_leaves_stale_what_is_so_for_another_reason_too(
     curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
 ) -> None:

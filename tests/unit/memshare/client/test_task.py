@@ -23,11 +23,11 @@ def test_a_task_recalls_offers_and_rewards(client: Memory, shelf: dict[str, str]
     with client.task("logic", TASK, kind="riddle", model="mine") as task:
         assert [str(one.id) for one in task.memories] == [shelf["logic"]]
         assert task.messages[-1] == {"role": "assistant", "content": "A light."}
-        task.answer = "A buoy."
+        task.answer = "A light."
         assert task.journey is None
 
     [pair] = messages(redis_client, "scorer.offer")
-    assert (pair["answer"], pair["kind"], pair["model"]) == ("A buoy.", "riddle", "mine")
+    assert (pair["answer"], pair["kind"], pair["model"]) == ("A light.", "riddle", "mine")
     assert [one["id"] for one in pair["shown"]] == [shelf["logic"]]
     assert task.journey is not None
     assert client.journeys.get(task.journey).state == "queued"

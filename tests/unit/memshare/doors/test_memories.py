@@ -9,6 +9,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.operations.backend import Backend
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.lift import LiftSums
 from memshare_memory.stores.store import Where
@@ -54,6 +55,27 @@ def test_a_search_finds_the_nearest(here: TestClient, shelf: dict[str, str]) -> 
     [one] = found["memories"]
     assert one["memory"]["id"] == shelf["logic"]
     assert one["similarity"] > 0.5
+
+
+def test_what_is_not_near_enough_is_found_and_said_not_to_be_an_answer(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    assert shelf
+    backend.settings = backend.settings.model_copy(update={"near_enough": 0.95})
+
+    far, in_words = (
+        here.post("/v1/memories/search", json={"text": text, "pool": "logic"}).json()
+        for text in ("old lamp by the sea", "LAMP by")
+    )
+    recalled = here.post("/v1/recall", json={"pool": "logic", "prompt": "old lamp by the sea"}).json()
+    page = here.get("/pool", params={"q": "old lamp by the sea", "pool": "logic"}).text
+
+    assert [one["near"] for one in far["memories"]] == [False]
+    assert "Nothing near enough (nearest: 0." in far["far"]
+    assert recalled["far"] == far["far"]
+    assert "not much like this one" in recalled["memories"][0]["why"]
+    assert ([one["near"] for one in in_words["memories"]], in_words["far"]) == ([True], "")
+    assert "red lamp by the sea" in page[page.index("<summary>Nothing near enough (nearest: 0.") :]
 
 
 def test_a_search_and_a_page_take_the_same_conditions(here: TestClient, shelf: dict[str, str]) -> None:

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.wire.grades import Opinion
 from memshare_memory.curate.requests import Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
@@ -185,18 +186,56 @@ def test_feedback_is_told_once_for_each_memory(
 ) -> None:
     ada = tokened("ada", "recall", "offer")
     recall_id = recalled(ada)["recall_id"]
-    pair = offered(ada, recall_id=recall_id)
+    pair = offered(ada, recall_id=recall_id, answer="A light.")
 
     first = ada.post("/v1/feedback", json={"journey": pair["id"], "reward": 1.0})
     again = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["logic"]: 0.0}})
 
     assert (first.status_code, again.status_code) == (202, 202)
-    assert first.json() == {"taken": [shelf["logic"]], "known": []}
-    assert again.json() == {"taken": [], "known": [shelf["logic"]]}
+    assert first.json() == {"taken": [shelf["logic"]], "known": [], "hidden": None}
+    assert again.json() == {"taken": [], "known": [shelf["logic"]], "hidden": None}
     [verdict] = [one for one in open_messages(redis_client) if one["task"] == "memory_service.credit"]
     assert verdict["body"]["verdict"] == 1.0
     assert verdict["signature"]
     assert ada.get(pair["journey"]).json()["feedback"] == {shelf["logic"]: 1.0}
+
+
+@pytest.mark.parametrize("reward", [0.0, 1.0])
+def test_a_memory_that_an_answer_does_not_follow_is_neither_blamed_nor_praised_with_it(
+    tokened: Tokened, shelf: dict[str, str], memory: MemoryClient, reward: float
+) -> None:
+    assert shelf
+    memory.add([NewMemory(pool="logic", answer="Lamps by the sea are red.")])
+    ada = tokened("ada", "recall", "offer")
+    recall_id = recalled(ada)["recall_id"]
+    pair = offered(ada, recall_id=recall_id)
+
+    told = ada.post("/v1/feedback", json={"journey": pair["id"], "reward": reward}).json()
+    each = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["logic"]: reward}}).json()
+
+    assert shelf["logic"] not in told["taken"]
+    assert len(told["taken"]) == 1, "what a statement says may stand in an answer in any words"
+    assert each["taken"] == [shelf["logic"]]
+
+
+def test_what_was_kept_from_an_answer_is_hidden_by_its_own_submitter_and_by_who_curates_alone(
+    backend: Backend, tokened: Tokened, memory: MemoryClient
+) -> None:
+    ada = tokened("ada", "recall", "offer")
+    callers = {"eve": tokened("eve", "offer", "watch"), "cora": tokened("cora", "offer", "curate"), "ada": ada}
+    for name, who in callers.items():
+        answer, hides = f"The buoy of {name}.", name != "eve"
+        pair = offered(ada, answer=answer)
+        stored, _ = remembered(TASK, answer=answer, pool="logic", submitter="ada", task_id=pair["id"])
+        memory.restore([stored])
+
+        told = who.post("/v1/feedback", json={"journey": pair["id"], "reward": 0.0}).json()
+
+        assert told["hidden"] == (str(stored.id) if hides else None)
+        assert memory.get(stored.id).status == ("hidden" if hides else "active")
+        again = who.post("/v1/feedback", json={"journey": pair["id"], "reward": 0.0}).json()
+        assert again["hidden"] is None
+        assert backend.client.journey(pair["id"]).opinion == Opinion(by=name, reward=0.0, hides=hides)
 
 
 def test_feedback_is_about_what_was_shown_alone(tokened: Tokened, shelf: dict[str, str]) -> None:

@@ -59,23 +59,23 @@ def handing_over_to(model: ScriptedModel) -> Any:
 
 
 def test_a_run_is_shown_memories_and_offers_its_answer(client: Memory, shelf: dict[str, str], pairs: Pairs) -> None:
-    model = ScriptedModel([[assistant_message("A buoy.")]])
+    model = ScriptedModel([[assistant_message("A light.")]])
     tasks: list[Task] = []
     shared = SharedRuns(client, "logic", kind="riddle", model="scripted", then=tasks.append)
 
     async def run() -> None:
         agent = sdk.Agent(name="Solver", instructions="Be brief.", model=model)
         result = await sdk.Runner.run(agent, TASK, hooks=shared, run_config=shared.config)
-        assert result.final_output == "A buoy."
+        assert result.final_output == "A light."
 
     asyncio.run(run())
     [call] = model.calls
     assert [item["content"] for item in call.input] == ["red lamp by the sea", "A light.", TASK]
     [pair] = pairs()
-    assert (pair["prompt"], pair["answer"], pair["model"]) == (TASK, "A buoy.", "scripted")
+    assert (pair["prompt"], pair["answer"], pair["model"]) == (TASK, "A light.", "scripted")
     assert [one["id"] for one in pair["shown"]] == [shelf["logic"]]
     [task] = tasks
-    assert client.journeys.get(task.journey or "").answer == "A buoy."
+    assert client.journeys.get(task.journey or "").answer == "A light."
     told = task.reward(1.0)
     assert told is not None
     assert [str(one) for one in told.taken] == [shelf["logic"]]

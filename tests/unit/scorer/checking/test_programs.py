@@ -14,10 +14,11 @@ import pytest
 from memshare_agents.roster import load_roster
 from memshare_broker.child_processes.pool import children_of
 from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.wire.grades import Settlement
 from memshare_llm.no_model import NoModel
 from memshare_scorer.checking.programs import COMMAND as CHILD
 from memshare_scorer.checking.programs import require_checks
-from memshare_scorer.grading import PROGRAM, PairToGrade, grade
+from memshare_scorer.grading import PROGRAM, NotGraded, PairToGrade, grade
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
@@ -104,7 +105,6 @@ def test_a_check_gives_a_share_of_the_points(folder: Path, answer: str, value: f
     [
         ("2", "2"),
         ("-1", "-1"),
-        ("None", "None"),
         ("'all'", "'all'"),
         ("float('nan')", "nan"),
         ("1 / 0", "ZeroDivisionError"),
@@ -146,6 +146,31 @@ def test_a_command_that_gives_no_share_is_a_dead_letter(folder: Path, program: s
         grade(ScriptedChat(), sums, 81, PAIR, votes=1)
 
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("check", ["own_checks:given", ["python", "-c", "print('null')"]])
+def test_a_pair_to_whose_prompt_a_check_knows_no_right_answer_ends_without_a_grade_and_asks_no_model(
+    folder: Path, check: Any
+) -> None:
+    sums = rubric(folder, {"check": check}, {})
+    (folder / "sums.rubric.toml").write_text(
+        f'domain = "Sums"\n[[criteria]]\nname = "right"\npoints = 50\ndescription = "It is right."\n'
+        f"check = {json.dumps(check)}\n"
+        '[[criteria]]\nname = "clear"\npoints = 50\ndescription = "Low: muddled; full: clear."\n'
+    )
+    version = find_rubric("sums", folder).version
+    with (folder / "sums.rubric.toml").open("a") as file:
+        file.write(f'[approval]\nby = "ada"\non = 2026-11-23\nversion = "{version}"\n')
+    chat = ScriptedChat()
+
+    outcome = ScoreStage(chat, folder, 1, lambda _: None).run("j", a_task("sums").model_copy(update={"answer": "None"}))
+
+    assert isinstance(outcome.record, Settlement)
+    assert (outcome.record.outcome, outcome.following, chat.conversations) == ("not graded", None, [])
+    assert "'right'" in outcome.record.reason
+    assert "no right answer" in outcome.record.reason
+    with pytest.raises(NotGraded):
+        grade(chat, sums, 81, PAIR._replace(answer="None"), votes=1)
 
 
 def test_a_command_that_takes_too_long_is_ended_with_what_it_runs(folder: Path) -> None:

@@ -77,6 +77,7 @@ class AnsweredReply(Message):
     own_knowledge: str = Field(description="what of the answer is in no memory")
     questions: tuple[str, ...] = Field(description="they are gaps of the pool now")
     model: str = Field(description="'offline' is none: then the answer is the nearest memory's")
+    far: str = Field(default="", description="that no memory is near enough, and how near the nearest is")
 
 
 class QuestionReply(Message):

@@ -43,6 +43,7 @@ class JourneyFields(Message):
     )
     steps: tuple[Step, ...]
     score: Score | None
+    accepted: bool | None = Field(description="whether the score is good enough to be remembered")
     memory_id: UUID | None
     outcome: str | None
     reason: str | None
@@ -76,7 +77,7 @@ class JourneyReply(JourneyFields):
 
 
 class BriefJourney(Message):
-    """A journey in a list; of a long prompt its beginning."""
+    """A journey in a list: some fields of the whole one; of a long prompt its beginning."""
 
     id: str
     state: State
@@ -86,11 +87,16 @@ class BriefJourney(Message):
     submitted: float
     prompt: str
     model: str | None
-    memories: int = Field(description="how many were shown")
-    withheld: bool = Field(description="whether one more was recalled and, at random, not shown")
-    score: float | None
+    memories: tuple[Shown, ...]
+    withheld: Shown | None = Field(description="one more that was recalled and, at random, not shown")
+    score: Score | None
     accepted: bool | None
     waits: str | None
+
+    @property
+    def total(self) -> float:
+        """Its score, 0 to 100; 0 of one that was not graded."""
+        return self.score.total if self.score else 0.0
 
 
 class JourneysReply(Message):

@@ -45,10 +45,13 @@ class FoundMemory(Message):
 
     memory: Memory
     similarity: float
+    near: bool = Field(description="whether it is near enough to be an answer, or has the text word for word")
 
 
 class SearchReply(Message):
-    """Memories found by a search, the nearest first."""
+    """Memories found by a search, the nearest first; `far` says, where none is near, how near the nearest is."""
+
+    far: str = ""
 
     memories: tuple[FoundMemory, ...]
 
@@ -179,7 +182,7 @@ class Memories(Calls[Asked]):
         """Memories, a page at a time, or the first ones in an order: by "created", "score" or "credibility".
 
         `next` of what comes back is the cursor of the next page; in an order `skip` leaves out those before it.
-        `parent` asks for what was written with a memory in sight.
+        `parent` asks for what was written from a memory.
         """
 
     @call("count_memories", "GET", "/v1/memories/counts")

@@ -90,7 +90,11 @@ class Sharing(Calls[Asked]):
         journey: str | None = None,
         memories: Mapping[UUID | str, float] | None = None,
     ) -> FeedbackTaken:
-        """Tell what memories of a recall or a journey were worth, 0 to 1, all or each; the first word stands."""
+        """Tell what memories of a recall or a journey were worth, 0 to 1, all or each; the first word stands.
+
+        One reward for a journey is about its answer: it counts for the memories that the answer follows, and below .5
+        it hides what became of the answer, where you curate or gave the task; `hidden` says so, and an edit undoes it.
+        """
 
     @call("post_task", "POST", "/v1/tasks", status=202)
     def tasks(

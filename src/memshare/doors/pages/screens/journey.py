@@ -12,6 +12,7 @@ from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.client.sent_prompt import as_it_was, sent_at
+from memshare.doors.pages.screens.memory import back_to
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
@@ -128,14 +129,6 @@ REWARDS = {"right": 1.0, "wrong": 0.0}
 
 
 @dataclass(frozen=True)
-class Kept:
-    """State of the memory that was kept from an answer: there, or forgotten since."""
-
-    is_there: bool = False
-    is_forgotten: bool = False
-
-
-@dataclass(frozen=True)
 class OpinionShown:
     """An opinion on an answer: whose it is, and which of the memories shown it was told of."""
 
@@ -153,8 +146,12 @@ def say(visit: Visit) -> Done:
     """Tell that the answer of a journey is right or wrong, as feedback on all that it was shown."""
     journey = visit.path["id"]
     reward = REWARDS.get(visit.field("answer"))
-    visit.ask("The feedback", give_feedback, journey=journey, reward=reward)
-    return Done(f"/journeys/{quote(journey, safe='')}#opinion")
+    hidden = visit.ask("The feedback", give_feedback, journey=journey, reward=reward).hidden
+    here = f"/journeys/{quote(journey, safe='')}"
+    if hidden is None or not visit.caller.may("curate"):
+        return Done(f"{here}#opinion")
+    undo = back_to(get(visit.backend, visit.caller, hidden), "active", here)
+    return Done(f"{here}#opinion", "The memory that was kept from this answer is hidden: no task is shown it.", undo)
 
 
 def may_say(visit: Visit, journey: JourneyReply) -> bool:
@@ -180,17 +177,14 @@ def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[Memory
     )
 
 
-def kept(visit: Visit, journey: JourneyReply) -> Kept:
-    """State of the memory that a journey names."""
-    if journey.memory_id is None:
-        return Kept()
+def kept(visit: Visit, journey: JourneyReply) -> str:
+    """Status of the memory that a journey names, "forgotten", or "" where nothing is known or can be done now."""
     try:
-        get(visit.backend, visit.caller, journey.memory_id)
+        return get(visit.backend, visit.caller, journey.memory_id).memory.status if journey.memory_id else ""
     except NotFound:
-        return Kept(is_forgotten=True)
+        return "forgotten"
     except (Forbidden, TryAgain):
-        return Kept()  # nothing is offered that cannot be done now
-    return Kept(is_there=True)
+        return ""
 
 
 ENDED = {hop.name: hop.ended for hop in HOPS}

@@ -237,7 +237,7 @@ def _submitter(visit: Visit, memory: Memory) -> SubmitterReply | None:
 
 
 def _children(visit: Visit, memory: Memory) -> dict[str, object]:
-    """The memories written with a memory in sight, the newest first, and whether there are more."""
+    """The memories written from a memory, the newest first, and whether there are more."""
     pool = None if visit.caller.pools is None else memory.pool
     form = PageForm(parent=memory.id, pool=pool, order="created", limit=MOST_CHILDREN + 1)
     found = page(visit.backend, visit.caller, form).memories

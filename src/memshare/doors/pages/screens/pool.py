@@ -44,6 +44,7 @@ class Row:
 
     memory: Memory
     similarity: float | None
+    near: bool = True
 
 
 @PAGES.screen(HERE)
@@ -130,7 +131,7 @@ def _rows(
     if text:
         k = min(skip + SHOWN + 1, MOST_FOUND)
         form = checked(SearchForm, "The search", **conditions, text=text, k=k, mode="hybrid")
-        return [Row(one.memory, one.similarity) for one in search(backend, caller, form).memories][skip:]
+        return [Row(one.memory, one.similarity, one.near) for one in search(backend, caller, form).memories][skip:]
     by = {"order": order.removeprefix("-"), "ascending": order.startswith("-"), "skip": skip}
     listed = checked(PageForm, "The list", **conditions, **by, limit=SHOWN + 1)
     return [Row(one, None) for one in page(backend, caller, listed).memories]

@@ -111,7 +111,7 @@ def mean(scores: Sequence[float]) -> float | None:
 
 def _dots(graded: Sequence[BriefJourney]) -> Iterator[Dot]:
     for at, one in enumerate(graded):
-        yield Dot(100 * (at + 0.5) / len(graded), one.score or 0.0, _shown(one))
+        yield Dot(100 * (at + 0.5) / len(graded), one.total, _shown(one))
 
 
 def _shown(journey: BriefJourney) -> ShownWhat:
@@ -123,7 +123,7 @@ def _groups(graded: Iterable[BriefJourney]) -> list[Scores]:
         lambda: {name: [] for name in SHOWN_WHAT}
     )
     for one in graded:
-        found[one.agent, one.kind][_shown(one)].append(one.score or 0.0)
+        found[one.agent, one.kind][_shown(one)].append(one.total)
     ordered = sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
     return [Scores(agent, kind, scores) for (agent, kind), scores in ordered]
 
@@ -132,7 +132,7 @@ def _line(graded: Sequence[BriefJourney]) -> str:
     """The mean of each task and those before it, as the points of an SVG line; y grows downwards, 0 to 100."""
     points = []
     for end in range(GROUP, len(graded) + 1):
-        scores = [one.score or 0.0 for one in graded[end - GROUP : end]]
+        scores = [one.total for one in graded[end - GROUP : end]]
         points.append(f"{100 * (end - 0.5) / len(graded):.2f},{100 - sum(scores) / GROUP:.2f}")
     return " ".join(points)
 

@@ -64,10 +64,10 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
             recalled = await called(client, "recall", prompt=TASK, agent="logic")
             assert [one["id"] for one in recalled["memories"]] == [shelf["logic"]]
             pair = await called(
-                client, "offer", prompt=TASK, answer="A buoy.", agent="logic", recall_id=recalled["recall_id"]
+                client, "offer", prompt=TASK, answer="A light.", agent="logic", recall_id=recalled["recall_id"]
             )
             told = await called(client, "feedback", reward=1, journey=pair["id"])
-            assert told == {"taken": [shelf["logic"]], "known": []}
+            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None}
             asked = await called(client, "ask_agent", agent="logic", prompt="A riddle", wait=0.1)
             assert (asked["state"], asked["answer"]) == ("queued", None)
             found = await called(client, "search_memories", text="lamp by the sea", pool="logic")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from uuid import UUID
@@ -12,8 +13,9 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import Settlement
+from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import answered, graded, record, text_of
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
 from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE, card_of
 
 WRONG, RIGHT = "This answer is wrong", "This answer is right"
@@ -67,7 +69,7 @@ def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
     assert "You said that this answer is wrong; it follows this memory closely" in text_of(page)
     assert MISLED in card_of(page, shelf["logic"])
     assert WRONG not in page
-    assert here.get("/v1/journeys/t1").json()["opinion"] == {"by": "anonymous", "reward": 0.0}
+    assert here.get("/v1/journeys/t1").json()["opinion"] == {"by": "anonymous", "reward": 0.0, "hides": True}
 
 
 def test_what_was_said_twice_counts_once_and_the_first_word_stands(
@@ -111,6 +113,22 @@ def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_o
     assert f"memory {shelf['poem'][:8]}, forgotten since" in done.text
     assert "Bring in the right answer" in card(done.text)
     assert "Forget the memory" not in card(done.text)
+
+
+def test_what_was_kept_from_a_wrong_answer_is_hidden_at_once_and_undo_shows_it_again(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    ended(backend, kept=shelf["logic"])
+    assert here.post("/v1/recall", json={"pool": "logic", "prompt": PROMPT}).json()["memories"]
+
+    page = said_on_the_page(here, "wrong")
+
+    assert "is hidden: no task is shown it." in text_of(page)
+    assert here.post("/v1/recall", json={"pool": "logic", "prompt": PROMPT}).json()["memories"] == []
+    [undo] = re.findall(r'action="(/memories/[^"]+/status[?][^"]+)"', page)
+    here.post(html.unescape(undo), headers=FROM_PAGE)
+    assert memory.get(UUID(shelf["logic"])).status == "active"
+    assert "is hidden" not in card(here.get("/journeys/t1").text)
 
 
 def test_a_grade_that_rejected_a_right_answer_blames_no_memory_any_more(

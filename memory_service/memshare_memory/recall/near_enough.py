@@ -1,0 +1,59 @@
+"""How near a memory has to be to count as an answer: as the setting says, else as grades in its pool suggest.
+
+Accepted answers of a pool's own agents tell which memories helped: each counts the similarity of the one that it
+followed. So near as 95 in 100 of these is near enough, once there are 40, in steps of .05 and from .1 to .5. Until then
+it is .3: the bundled encoder seldom finds a question about something else at more than that.
+"""
+
+from __future__ import annotations
+
+from math import floor
+
+import redis
+
+from memshare_memory.recall.lift import SumsOfTasks, read_sides
+
+AT_FIRST = 0.3
+LEAST_TASKS = 40
+LEFT_OUT = 0.05  # of the memories that helped
+LEAST, MOST, STEP = 0.1, 0.5, 0.05
+_ENCODER = "encoder"  # the field that names whose similarities these are
+
+
+class HelpedFrom(SumsOfTasks):
+    """For every pool a hash: step of similarity → sums of the accepted answers that followed a memory so near."""
+
+    def count(self, pool: str, encoder: str, task_id: str, similarity: float) -> None:
+        """Count an accepted answer, once; those by another encoder's similarities do not count any more."""
+        key = _key(pool)
+        if self._client.hget(key, _ENCODER) != encoder:
+            self._client.delete(key)
+            self._client.hset(key, _ENCODER, encoder)
+        self._add(key, f"memshare:near_counted:{pool}:{task_id}", similarity, [str(floor(similarity / STEP))])
+
+
+def near_enough(client: redis.Redis, pool: str | None, setting: float | None) -> float:
+    """The least similarity of an answer in a pool, or in any where none is named; the setting's, where it says one."""
+    if setting is not None:
+        return setting
+    found = client.hgetall(_key(pool)) if pool else {}
+    steps = sorted((int(name), read_sides(text)[0].tasks) for name, text in found.items() if name != _ENCODER)
+    left_out = sum(tasks for _, tasks in steps) * LEFT_OUT
+    if left_out < LEAST_TASKS * LEFT_OUT:
+        return AT_FIRST
+    for step, tasks in steps:
+        left_out -= tasks
+        if left_out < 0:
+            return min(max(step * STEP, LEAST), MOST)
+    return MOST
+
+
+def too_far(nearest: float | None, least: float) -> str:
+    """A sentence where the nearest of what was found is not near enough; none where it is, or nothing was found."""
+    if nearest is None or nearest >= least:
+        return ""
+    return f"Nothing near enough (nearest: {nearest:.2f}; it takes {least:.2f})."
+
+
+def _key(pool: str) -> str:
+    return f"memshare:near:{pool}"

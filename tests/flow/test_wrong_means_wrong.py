@@ -1,0 +1,89 @@
+"""Two clicks on the page, over real workers: an answer is wrong, and so is what it was written from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from fastapi.testclient import TestClient
+
+from memshare.demo.student_server import comparisons
+from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
+from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
+from tests.support.chat_script import Answer
+from tests.support.chat_server import serving
+from tests.support.deployment import Deployment, deployed, empty
+from tests.support.grades import AGREES
+
+QUESTION = "How often do I have to clean a bicycle chain?"
+RARELY, OFTEN = "Once a year is enough for any chain.", "Clean it every hundred miles, and after each rain."
+FROM_PAGE = {"origin": "http://127.0.0.1"}
+
+
+def model(body: dict[str, Any]) -> Answer:
+    """Copies the example that says once a year; grades everything well, and finds no contradiction."""
+    if "response_format" not in body:
+        examples = [one["content"] for one in body["messages"] if one["role"] == "assistant"]
+        return Answer(text=next((one for one in examples if RARELY in one), "I do not know."))
+    asked = json.loads(body["messages"][-1]["content"])
+    return Answer(text=json.dumps(comparisons(asked, AGREES))) if "pairs" in asked else Answer()
+
+
+@pytest.fixture
+def deployment(redis_folder: Path, tmp_path: Path) -> Iterator[Deployment]:
+    settings = Settings(data=redis_folder, model="openai:scripted")
+    empty(redis_folder)
+    workers, more = [["poem", "scorer", "memory"]], {"MEMSHARE_LEARN": "false"}
+    with serving(model) as chat, deployed(settings, chat, tmp_path, workers, **more) as running:
+        yield running
+
+
+@pytest.fixture
+def page(deployment: Deployment) -> Iterator[TestClient]:
+    with closing(Backend(deployment.settings)) as backend:
+        app = rest_app(backend)
+        app.state.is_same_user = lambda *_: True  # there is no connection that a kernel would know
+        yield TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
+
+
+def recalled(page: TestClient) -> list[str]:
+    found = page.post("/v1/recall", json={"pool": "poem", "prompt": QUESTION, "k": 10}).json()["memories"]
+    return [one["id"] for one in found]
+
+
+def asked(deployment: Deployment, prompt: str) -> tuple[str, UUID]:
+    journey = deployment.settled(deployment.client.submit("poem", prompt, kind="limerick").id)
+    assert journey.answer == RARELY
+    assert journey.memory_id is not None
+    return journey.task_id, journey.memory_id
+
+
+def test_what_a_person_says_is_wrong_and_what_was_written_from_it_is_not_in_the_next_recall(
+    deployment: Deployment, page: TestClient
+) -> None:
+    memories = deployment.client.memories
+    given = [NewMemory(pool="poem", prompt=QUESTION, answer=one, kind="limerick") for one in (RARELY, OFTEN)]
+    wrong, right = memories.add(given)
+    journey, first = asked(deployment, "Tell me how often a chain of a bicycle needs cleaning")
+    _, second = asked(deployment, "My bicycle's chain: when do I clean it again?")
+    assert {str(first), str(second)} <= set(recalled(page))
+
+    page.post(f"/journeys/{journey}/feedback", data={"answer": "wrong"}, headers=FROM_PAGE)
+
+    assert str(first) not in recalled(page)
+    assert str(second) in recalled(page)
+
+    decision = {"one": str(right), "other": str(wrong), "decision": "one is right"}
+    page.post("/inbox/conflict", data=decision, headers=FROM_PAGE)
+
+    assert recalled(page) == [str(right)]
+    assert [memories.get(one).status for one in (first, second)] == ["hidden", "stale"]
+    page.post("/inbox/conflict", data={**decision, "decision": "undecided"}, headers=FROM_PAGE)
+    assert str(second) in recalled(page)
