@@ -20,7 +20,7 @@ def light(*arguments: str) -> subprocess.CompletedProcess[str]:
     ("arguments", "named"),
     [
         (["up"], "memshare up needs more packages: pip install 'memshare[local]'."),
-        (["evaluate", "all", "--help"], "memshare evaluate needs more packages: pip install 'memshare[evaluate]'."),
+        (["evaluate", "all"], "memshare evaluate needs more packages: pip install 'memshare[evaluate]'."),
         (["retriever", "status"], "memshare retriever needs more packages: pip install 'memshare[trainer]'."),
         (["concepts", "show", "x"], "memshare concepts show needs more packages: pip install 'memshare[concepts]'."),
         (
@@ -37,6 +37,14 @@ def test_a_command_that_lacks_packages_says_in_one_line_which_extra_brings_them(
     done = light(*arguments)
 
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"memshare: {named}\n")
+
+
+def test_the_help_of_a_command_is_told_without_its_packages() -> None:
+    done = light("report", "--help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert " ".join(COMMANDS["report"].help.split()[:4]) in done.stdout
+    assert "the extra 'evaluate'" in " ".join(done.stdout.split())
 
 
 def test_the_client_and_every_command_that_needs_no_extra_are_there_without_one() -> None:
