@@ -44,9 +44,9 @@ from memshare_broker.settings import Settings
 from memshare_memory.curate.curate import Curate
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.batch import CANDIDATES_RANKED, choose
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import CANDIDATES_RANKED, choose
 from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 

@@ -134,7 +134,7 @@ def _ask(
     vectors: NDArray[np.float32],
 ) -> Figures:
     plain = Recall(store, encoder, FixedAdapter(Adapter()))
-    adapted = Recall(store, encoder, FixedAdapter(Adapter(1, world.adapter_weights())))
+    adapted = Recall(store, encoder, FixedAdapter(Adapter.of(1, world.adapter_weights(), {})))
     times: dict[str, list[float]] = {"": [], "adapter_": [], "hybrid_": []}
     queries = world.queries(WARM_UP + QUERIES)
     for query in progress(queries, f"Searching in {len(ids):,} memories"):

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Literal
 from uuid import UUID
 
-from pydantic import Field
-
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.observe import tracing
 from memshare_memory.door.client import MemoryClient
@@ -18,12 +16,6 @@ from memshare_memory.stores.store import Order, SortKey
 
 Sort = Literal["time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
-
-
-class SortedConditions(Conditions):
-    """Exact conditions on memories; those that are null do not count, the others must all hold."""
-
-    sort: Sort | None = Field(default=None, description="the highest of it first; null: the nearest first")
 
 
 class Knowledge:
@@ -57,24 +49,24 @@ class Knowledge:
             self._version = self._memory.recall(nothing).retriever_version
         return self._version
 
-    def _sorted(self, filters: SortedConditions, order: Order) -> list[ShortTermItem]:
+    def _sorted(self, conditions: Conditions, order: Order) -> list[ShortTermItem]:
         """The first memories that agents may be shown, in an order."""
-        where = filters.where(pool=self._pool, status="active", ids_not=self._not_shown)
+        where = conditions.where(pool=self._pool, status="active", ids_not=self._not_shown)
         where = replace(where, credibility_from=max(FLOOR, where.credibility_from or 0.0))
         return [_item(Found(memory=one, similarity=0.0)) for one in self._memory.first(where, order, self._k)]
 
-    def search(self, text: str, filters: SortedConditions) -> list[ShortTermItem]:
+    def search(self, text: str, among: Conditions, sort: Sort | None = None) -> list[ShortTermItem]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
         if self._k == 0:
             return []
-        if filters.sort is not None:
-            return self._sorted(filters, Order(_KEYS[filters.sort]))
+        if sort is not None:
+            return self._sorted(among, Order(_KEYS[sort]))
         wanted = RecallRequest(
             pool=self._pool,
             text=text,
             k=self._k,
             mode=self._mode,
-            among=filters.where(ids_not=self._not_shown),
+            among=among.where(ids_not=self._not_shown),
             new_pool=True,
             asked_by=self._asked_by,
         )

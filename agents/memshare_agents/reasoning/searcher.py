@@ -10,11 +10,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from memshare_agents.reasoning.knowledge import Sort, SortedConditions
+from memshare_agents.reasoning.knowledge import Sort
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.wire.forms import readable
+from memshare_memory.door.messages import Conditions
 
 FOUND = 5  # passages and pages a search
 
@@ -49,7 +50,7 @@ def run(arguments: SearcherArguments, context: Context) -> OperatorResult:
         return [ShortTermItem("link", one.snippet, one.url, one.title) for one in found]
 
     ways: dict[Place, Callable[[], list[ShortTermItem]]] = {
-        "memory": lambda: context.knowledge.search(arguments.query, SortedConditions()),
+        "memory": lambda: context.knowledge.search(arguments.query, Conditions()),
         "documents": in_documents,
         "web": in_web,
     }
@@ -94,12 +95,12 @@ def run_filtered(arguments: FilteredSearch, context: Context) -> OperatorResult:
     given: dict[str, object] = {one.field: one.value for one in arguments.conditions if one.field != "words"}
     words = [one.value for one in arguments.conditions if one.field == "words"]
     try:
-        filters = SortedConditions.model_validate(given | {"words": words, "sort": arguments.sort})
+        conditions = Conditions.model_validate(given | {"words": words})
     except ValidationError as error:
         return OperatorResult(
             said=f"memory: nothing was searched, as a condition is wrong: {readable(error, 'filter')}"
         )
-    items = context.knowledge.search(arguments.query, filters)
+    items = context.knowledge.search(arguments.query, conditions, arguments.sort)
     return OperatorResult(
         said=f"memory: {len(items)} found", read=tuple(item.name for item in items), items=tuple(items)
     )

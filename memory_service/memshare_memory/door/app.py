@@ -23,9 +23,8 @@ from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.forms import readable
 from memshare_memory.door.bounded_connection import END_WITHIN, Bounds, server_config
-from memshare_memory.door.client import METHODS, MemoryClient
+from memshare_memory.door.client import LARGEST_BODY, METHODS, DoorMethod, MemoryClient
 from memshare_memory.door.messages import RecallRequest, Refusal
-from memshare_memory.door.method import LARGEST_BODY, DoorMethod
 from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.door.service import Service
 
@@ -40,7 +39,7 @@ def door_app(service: Service, recalls: RecallBatches, token: str | None) -> Sta
     functions = service.functions
 
     async def recall(request: RecallRequest) -> Any:
-        if not request.new_pool:
+        if not request.new_pool and not service.pools.are_known({request.pool}):
             await run_in_threadpool(service.pools.require, {request.pool})
         return await asyncio.wrap_future(recalls.ask(request))
 

@@ -17,8 +17,9 @@ from pydantic import (
 )
 
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import MAX_MEMORIES, Embedding, Message, Shown
+from memshare_broker.wire.messages import Embedding, Message, Shown
 from memshare_memory.memory import Memory, Mode, saying
+from memshare_memory.recall.query import RecallQuery
 from memshare_memory.stores.store import MOST_ORDERED, CountKey, Order, Where
 
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
@@ -69,23 +70,11 @@ LONGEST_PAGE = 1_000  # memories
 AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
 
 
-class RecallRequest(Message):
-    """Which memories may be shown with a task: the k best of a pool, `among` those.
+class RecallRequest(RecallQuery):
+    """A recall as it is asked for at the door."""
 
-    The pool and the status of `among` do not count.
-    """
-
-    pool: Label
-    text: str
-    k: int = Field(ge=0, le=MAX_MEMORIES)
-    mode: Mode = "dense"
-    among: Where = Where()
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
-    submitter: Label | None = Field(
-        default=None, description="whose task it is: what came of the same task of theirs is no example for it"
-    )
     asked_by: Label | None = AskedBy
-    reader: str | None = Field(default=None, description="the model that is to answer")
 
 
 class Found(Message):

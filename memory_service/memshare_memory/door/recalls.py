@@ -3,33 +3,36 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.door.messages import Found, RecallRequest, Recollection
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.search_steps import RecallQuery
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 LARGEST_BATCH = 32
 
+_Vectors = NDArray[np.float32]
+"""Of the text, and of the masked text where that is another; none for a request that wants no memory."""
 
-class _Step(NamedTuple):
-    """A request on its way: first it has no generation of the pool yet, then vectors by it, of the text
-    and of the masked text where that is another, of shape (1 or 2, dimension)."""
 
+class _Asked(NamedTuple):
     request: RecallRequest
     answer: Future[Recollection]
-    recall: Recall | None = None
-    vectors: Future[NDArray[np.float32]] | None = None
+
+
+class _Encoding(NamedTuple):
+    """A request whose texts are encoded, by the generation of the pool that answers it."""
+
+    recall: Recall
+    request: RecallRequest
+    answer: Future[Recollection]
 
 
 class RecallBatches:
@@ -37,115 +40,85 @@ class RecallBatches:
 
     def __init__(self, pool: Callable[[], Recall]) -> None:
         self._pool = pool
-        self._steps: SimpleQueue[_Step | None] = SimpleQueue()
-        self._encoding = 0
+        self._came: SimpleQueue[_Asked | Future[_Vectors] | None] = SimpleQueue()
+        self._encoding: dict[Future[_Vectors], _Encoding] = {}
         self._is_closing = False
         self._closed = threading.Event()
-        self._thread = steady_thread("memshare-recalls", self._next_steps, self._closed)
+        self._thread = steady_thread("memshare-recalls", self._next_batch, self._closed)
 
     def ask(self, request: RecallRequest) -> Future[Recollection]:
         """Queue a request; the future gives the recalled memories when its turn has come."""
         answer: Future[Recollection] = Future()
-        self._steps.put(_Step(request, answer))
+        self._came.put(_Asked(request, answer))
         return answer
 
     def close(self) -> None:
         """Answer what has been asked, and end."""
-        self._steps.put(None)
+        self._came.put(None)
         self._thread.join()
 
-    def _next_steps(self) -> None:
-        steps = [self._steps.get()]
-        while len(steps) < LARGEST_BATCH and not self._steps.empty():
-            steps.append(self._steps.get())
-        self._is_closing = self._is_closing or None in steps
-        there = [one for one in steps if one is not None]
-        self._begin([one for one in there if one.recall is None])
-        self._search([one for one in there if one.recall is not None])
+    def _next_batch(self) -> None:
+        came = [self._came.get()]
+        while len(came) < LARGEST_BATCH and not self._came.empty():
+            came.append(self._came.get())
+        self._is_closing = self._is_closing or None in came
+        self._encode([one for one in came if isinstance(one, _Asked)])
+        self._search([one for one in came if isinstance(one, Future)])
         if self._is_closing and not self._encoding:
             self._closed.set()
 
-    def _begin(self, asked: Sequence[_Step]) -> None:
+    def _encode(self, asked: Sequence[_Asked]) -> None:
         """Have texts encoded; who wants no memory, or has gone away meanwhile, needs no vector."""
-        wanted = [one for one in asked if not one.answer.cancelled()]
-        if not wanted:
+        asked = [one for one in asked if not one.answer.cancelled()]
+        if not asked:
             return
         try:
             recall = self._pool()
         except Exception as error:  # noqa: BLE001 - whoever asked is told
-            _refuse(wanted, error)
+            for one in asked:
+                if one.answer.set_running_or_notify_cancel():
+                    one.answer.set_exception(error)
             return
-        for one in wanted:
-            if one.request.k:
-                self._encode(one, recall)
-            else:
-                self._search([one._replace(recall=recall)])
+        for request, answer in asked:
+            self._begin(_Encoding(recall, request, answer))
 
-    def _encode(self, asked: _Step, recall: Recall) -> None:
-        request = asked.request
-        vectors = recall.begin(request.text, request.asked_by or request.submitter or "", masking=True)
-        self._encoding += 1
-        # Held weakly: in a circle of futures a generation that is out of use would keep its store open.
-        waiting = weakref.ref(vectors)
-        asked.answer.add_done_callback(lambda _: (left := waiting()) is not None and left.cancel())
-        vectors.add_done_callback(lambda made: self._steps.put(asked._replace(recall=recall, vectors=made)))
+    def _begin(self, one: _Encoding) -> None:
+        request = one.request
+        asked_by = request.asked_by or request.submitter or ""
+        vectors = one.recall.begin(request.text if request.k else None, asked_by, masking=True)
+        self._encoding[vectors] = one
+        # Neither future leads to the generation: a circle would keep its store open when it is out of use.
+        one.answer.add_done_callback(lambda _: vectors.cancel())
+        vectors.add_done_callback(self._came.put)
 
-    def _search(self, encoded: Sequence[_Step]) -> None:
-        self._encoding -= sum(one.vectors is not None for one in encoded)
-        wanted = [one for one in encoded if one.answer.set_running_or_notify_cancel()]
-        for recall in {id(one.recall): one.recall for one in wanted if one.recall is not None}.values():
-            _answer(recall, [one for one in wanted if one.recall is recall])
+    def _search(self, ready: Sequence[Future[_Vectors]]) -> None:
+        encoded = [(vectors, self._encoding.pop(vectors)) for vectors in ready]
+        wanted = [(vectors, one) for vectors, one in encoded if one.answer.set_running_or_notify_cancel()]
+        for recall in dict.fromkeys(one.recall for _, one in wanted):
+            _answer(recall, [(vectors, one) for vectors, one in wanted if one.recall is recall])
 
 
-def _answer(recall: Recall, steps: Sequence[_Step]) -> None:
+def _answer(recall: Recall, wanted: Sequence[tuple[Future[_Vectors], _Encoding]]) -> None:
     try:
-        recollections = [_nothing(recall, one) for one in steps if one.vectors is None] or _recall_each(recall, steps)
+        recollections = _recollections(recall, [(one.request, vectors.result()) for vectors, one in wanted])
     except Exception as error:  # noqa: BLE001 - whoever asked is told
-        if len(steps) > 1:  # it may be about one of them alone
-            for one in steps:
-                _answer(recall, [one])
+        if len(wanted) == 1:
+            wanted[0][1].answer.set_exception(error)
             return
-        steps[0].answer.set_exception(error)
+        for one in wanted:  # it may be about one of them alone
+            _answer(recall, [one])
         return
-    for one, recollection in zip(steps, recollections, strict=True):
-        one.answer.set_result(recollection)
+    for (_, encoded), recollection in zip(wanted, recollections, strict=True):
+        encoded.answer.set_result(recollection)
 
 
-def _refuse(steps: Sequence[_Step], error: Exception) -> None:
-    for one in steps:
-        if one.answer.set_running_or_notify_cancel():
-            one.answer.set_exception(error)
-
-
-def _nothing(recall: Recall, step: _Step) -> Recollection:
-    """Reply to a request that wants no memory: no text is encoded for it."""
-    return Recollection(found=(), embedding=None, retriever_version=recall.retriever_version(step.request.pool))
-
-
-def _recall_each(recall: Recall, steps: Sequence[_Step]) -> list[Recollection]:
+def _recollections(recall: Recall, asked: Sequence[tuple[RecallRequest, _Vectors]]) -> list[Recollection]:
     """Memories recalled for each request, with as few searches as possible."""
-    vectors = [one.vectors.result() for one in steps if one.vectors is not None]
-    wanted = [
-        RecallQuery(
-            pool=one.pool,
-            text=one.text,
-            vector=rows[0],
-            k=one.k,
-            mode=one.mode,
-            among=one.among,
-            submitter=one.submitter,
-            masked=rows[1] if len(rows) > 1 else None,
-            reader=one.reader,
-        )
-        for (one, *_), rows in zip(steps, vectors, strict=True)
-    ]
     return [
         Recollection(
-            found=tuple(
-                Found(memory=hit.memory, similarity=hit.similarity, proven=hit.proven) for hit in recalled.hits
-            ),
-            embedding=Embedding.pack(recall.encoder_name, rows[0]),
-            retriever_version=recalled.retriever_version,
+            found=tuple(Found(memory=hit.memory, similarity=hit.similarity, proven=hit.proven) for hit in one.hits),
+            embedding=Embedding.pack(recall.encoder_name, vectors[0]) if len(vectors) else None,
+            retriever_version=one.retriever_version,
         )
-        for recalled, rows in zip(recall.nearest_each(wanted), vectors, strict=True)
+        for one, (_, vectors) in zip(recall.nearest_each(asked), asked, strict=True)
     ]

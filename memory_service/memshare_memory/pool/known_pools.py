@@ -41,9 +41,13 @@ class KnownPools:
         self._store = store
         self._seen: frozenset[str] = frozenset()
 
+    def are_known(self, pools: Collection[str]) -> bool:
+        """True if all of these are known already; nobody is asked."""
+        return self._seen.issuperset(pools)
+
     def require(self, pools: Collection[str]) -> None:
         """Raises `BadInput` for a pool that no memory is in and that no agent has which is there."""
-        if self._seen.issuperset(pools):
+        if self.are_known(pools):
             return
         self._seen |= set(self._store().count(Where()))
         self._seen |= {card.pool for worker in present(self._client) for card in worker.agents}

@@ -31,6 +31,9 @@ NEAR = 0.25
 ten memories of one set of tasks are so near to one of 32 others of it, and three of ten of another set."""
 
 
+AT_HAND = 10_000  # memories of which vectors, some 3 kB each, and what follows from them are kept
+
+
 def ranking_score(cosines: Any, worths: Any) -> Any:
     """s of memories, from cos(Aq, Am) and what their submitters are worth: of arrays, or of tensors with gradients."""
     return cosines + worths
@@ -107,6 +110,7 @@ class Adapter:
     proven_submitters: Mapping[str, Sequence[UUID]] | None = field(default_factory=dict)
     """Submitters for whom others' words speak, each with the memories near which they do; none named means everywhere.
     None where nobody learns, and so nobody could prove anything."""
+    known_lengths: dict[str, list[float]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, version: int, weights: Array, worth: Mapping[str, float]) -> Adapter:
@@ -121,29 +125,59 @@ class Adapter:
 
     def __call__(self, query: Array) -> Array:
         """normalise(AᵀAq), by which the store is searched for a question q of shape (dimension,)."""
+        turned = self._turned(query)
+        return query if turned is query else np.asarray(turned / np.linalg.norm(turned), dtype=np.float32)
+
+    def scores(self, query: Array, memories: Array, submitters: Sequence[str], lengths: Array | None = None) -> Array:
+        """s(q, m) of n memories, of shape (n, dimension), for a question of shape (dimension,), or one for each.
+
+        `lengths` are the |Am|, where they are known. As Aq·Am = AᵀAq·m, no memory has to be turned then.
+        """
+        own = np.array([self.worth.get(name, 0.0) for name in submitters], dtype=np.float32)
+        turned = self._turned(query)
+        lengths = (self._lengths(memories) if lengths is None else lengths) * np.sqrt(_products(query, turned))
+        return np.asarray(ranking_score(_products(memories, turned) / lengths, own))
+
+    def lengths(self, texts: Sequence[str], rows: Array) -> Array:
+        """|Am| of the vectors of n texts, of shape (n, 2, dimension); those of texts ranked lately are known."""
+        if self.weights is None:
+            return self._lengths(rows)
+        known = self.known_lengths
+        if len(known) > AT_HAND:
+            known.clear()
+        if missing := [place for place, text in enumerate(texts) if text not in known]:
+            made = self._lengths(rows[missing].reshape(-1, rows.shape[-1])).reshape(-1, 2).tolist()
+            known.update(zip([texts[place] for place in missing], made, strict=True))
+        return np.array([known[text] for text in texts], dtype=np.float32)
+
+    def _turned(self, query: Array) -> Array:
+        """AᵀAq of questions, of shape (…, dimension)."""
         if self.search is None:
             return query
-        turned = self.search @ query
-        return np.asarray(turned / np.linalg.norm(turned), dtype=np.float32)
+        # Threads of a BLAS product stay busy for a while after it, which is too dear for one question.
+        return query @ self.search if query.ndim > 1 else np.asarray(np.einsum("ed,d->e", self.search, query))
 
-    def scores(self, query: Array, memories: Array, submitters: Sequence[str]) -> Array:
-        """s(q, m) of n memories, of shape (n, dimension), for a question of shape (dimension,), or one for each."""
-        own = np.array([self.worth.get(name, 0.0) for name in submitters], dtype=np.float32)
-        if self.weights is not None:
-            query, memories = query + query @ self.weights.T, memories + memories @ self.weights.T
-        lengths = np.linalg.norm(memories, axis=-1) * np.linalg.norm(query, axis=-1)
-        return np.asarray(ranking_score((memories * query).sum(-1) / lengths, own))
+    def _lengths(self, memories: Array) -> Array:
+        turned = memories if self.weights is None else memories + memories @ self.weights.T
+        return np.asarray(np.sqrt(_products(turned, turned)))
 
-    def proven(self, memory: Memory, vector: Array, near: Mapping[UUID, Array]) -> bool:
+    def proven(self, memory: Memory, vector: Array | None, near: Mapping[UUID, Array]) -> bool:
         """True if a person brought a memory in, or others' words speak for its submitter in the pool.
 
         These speak for what is near a memory that was found good: `near` has the vectors of those, and the memory's own
-        is `vector`, each of shape (dimension,).
+        is `vector`, each of shape (dimension,), or None where it has gone.
         """
         known = self.proven_submitters
         if known is None or memory.task_id is None:
             return True
         if memory.submitter not in known:
             return False
-        praised = [near[one] for one in known[memory.submitter] if one in near]
-        return not known[memory.submitter] or any(float(vector @ one) >= NEAR for one in praised)
+        praised = known[memory.submitter]
+        if not praised or vector is None:
+            return not praised
+        return any(float(vector @ near[one]) >= NEAR for one in praised if one in near)
+
+
+def _products(some: Array, others: Array) -> Array:
+    """Dot products of rows."""
+    return np.asarray(np.einsum("...d,...d->...", some, others))

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,18 +68,12 @@ def features(memory: Memory, text: str, similarity: float) -> Array:
     Each of the three that are measured is from 0 to 1. The rest fills them up to one length, so that the bias of every
     memory in every context is √½. `similarity` is the cosine of the memory's key and the task's text.
     """
-    lengths = sorted((len(memory.key), len(text)))
-    measured = np.array(
-        [
-            min(max(similarity, 0.0), 1.0),
-            0.5 if memory.score is None else memory.score / 100,
-            0.0,
-            lengths[0] / lengths[1] if lengths[1] else 1.0,
-        ]
-    )
-    half = measured / 2
-    rest = np.sqrt(max(1 - float(half @ half), 0.0))
-    unit: Array = np.array([1.0, *half, rest]) / np.sqrt(2)
+    shorter, longer = sorted((len(memory.key), len(text)))
+    like = min(max(similarity, 0.0), 1.0) / 2
+    good = 0.25 if memory.score is None else memory.score / 200
+    long = shorter / longer / 2 if longer else 0.5
+    rest = sqrt(max(1 - like**2 - good**2 - long**2, 0.0))
+    unit: Array = np.array([1.0, like, good, 0.0, long, rest]) / np.sqrt(2)
     return unit
 
 

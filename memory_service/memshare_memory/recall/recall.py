@@ -7,10 +7,9 @@ other: quoted strings, names and numbers are replaced before that, after DAIL-SQ
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from itertools import pairwise
-from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -20,13 +19,12 @@ from memshare_broker.wire.messages import Embedding, asked
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode
-from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.credibility_ranking import CredibilityRanking, FoundFor
+from memshare_memory.recall.batch import Batch, BatchedRecall, VectorsAtHand
+from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import Ranked, RecallQuery, Search, search_steps, worth_a_look
-from memshare_memory.recall.writers import PEOPLE, Reading, Writers
+from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.bm25 import document, query
-from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
 
 MASK = "<mask>"
@@ -62,14 +60,6 @@ def _is_name(between: str, word: str) -> bool:
 
 CANDIDATES = 20  # of a lesson (INMS, arXiv 2404.09982) …
 BY_WORDS = 4  # … of which so many are found by words
-AT_HAND = 10_000  # vectors of memories, some 1.5 kB each
-
-
-class RankedMemories(NamedTuple):
-    """Hits, best first, and the version of the retriever that found them."""
-
-    hits: list[Hit]
-    retriever_version: int
 
 
 class Recall:
@@ -95,24 +85,20 @@ class Recall:
         self._writers = writers
         self._encoder = shared(encoder)
         self._retriever = retriever
-        self._at_hand: dict[str, NDArray[np.float32]] = {}  # (2, dimension)
-        self._praised: dict[UUID, NDArray[np.float32]] = {}
+        self._at_hand = VectorsAtHand(store)
 
     @property
     def encoder_name(self) -> str:
         """Name of the encoder, which stands beside every vector of this store."""
         return self._encoder.name
 
-    def begin(self, text: str, asked_by: str, *, masking: bool = False) -> Future[NDArray[np.float32]]:
-        """The vector of a task, of shape (1, dimension), when the turn of who asks has come.
+    def begin(self, text: str | None, asked_by: str, *, masking: bool = False) -> Future[NDArray[np.float32]]:
+        """The vector of a task, of shape (1, dimension), when the turn of who asks has come; none of None.
 
         With `masking` that of the masked text comes second, where there is anything to mask.
         """
-        return self._encoder.begin(_texts(text) if masking else [asked(text)], asked_by)
-
-    def retriever_version(self, pool: str) -> int:
-        """The version of a pool's retriever that is in use."""
-        return self._retriever.adapter(pool).version
+        texts = [] if text is None else _texts(text) if masking else [asked(text)]
+        return self._encoder.begin(texts, asked_by)
 
     def embed(self, text: str) -> Embedding:
         """The vector of a text, ready to travel with a message, so that it is made once a journey."""
@@ -136,130 +122,26 @@ class Recall:
         """Vectors of memories, which the store keeps beside them."""
         return vectors_of(self._encoder, memories)
 
-    def nearest(
-        self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense"
-    ) -> RankedMemories:
-        """The k best memories of a pool that may be shown together (`memshare_memory.recall.search_steps`)."""
-        return self.nearest_each([RecallQuery(pool, text, vector, k, mode)])[0]
+    def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense") -> BatchedRecall:
+        """The k best memories of a pool that may be shown together (`memshare_memory.recall.batch`)."""
+        return self.nearest_each([(RecallQuery(pool=pool, text=text, k=k, mode=mode), vector[np.newaxis])])[0]
 
-    def nearest_each(self, wanted: Sequence[RecallQuery]) -> list[RankedMemories]:
-        """The same for several tasks at once: they share each look at the store and at Redis."""
-        adapters = self._retriever.adapters({one.pool for one in wanted})
-        worths = self._worths(wanted)
-        turned = [adapters[one.pool](one.vector) for one in wanted]
-        words = [query(one.text) if one.mode == "hybrid" else None for one in wanted]
-        steps = [search_steps(one, self._share, self._cosine) for one in wanted]
-        chosen: dict[int, list[Hit]] = {}
-        asked: dict[int, Search] = {}
+    def nearest_each(self, asked: Sequence[tuple[RecallQuery, NDArray[np.float32]]]) -> list[BatchedRecall]:
+        """The same for several tasks at once, each with the vectors of its text and, if that differs, its masked text.
 
-        def go_on(place: int, found: Ranked | None) -> None:
-            try:
-                asked[place] = steps[place].send(found)
-            except StopIteration as end:
-                asked.pop(place, None)
-                chosen[place] = end.value
-
-        for place in range(len(wanted)):
-            go_on(place, None)
-        while asked:
-            places = list(asked)
-            queries = [Query(asked[place].where, asked[place].limit, turned[place], words[place]) for place in places]
-            found = self._learnt(
-                [wanted[place] for place in places],
-                [adapters[wanted[place].pool] for place in places],
-                [worths[place] for place in places],
-                self.store.search(queries),
-            )
-            hits = [
-                worth_a_look(some, wanted[place].k) if asked[place].is_first else some
-                for place, some in zip(places, found, strict=True)
-            ]
-            ranked = self._ranked([wanted[place] for place in places], hits)
-            for place, all_found, some, best in zip(places, found, hits, ranked, strict=True):
-                able = [hit for hit in best if not wanted[place].is_twin(hit.memory)]
-                go_on(place, Ranked(able, is_all=len(some) == len(all_found) < asked[place].limit))
-        return [RankedMemories(chosen[place], adapters[one.pool].version) for place, one in enumerate(wanted)]
-
-    def _learnt(
-        self,
-        wanted: Sequence[RecallQuery],
-        adapters: Sequence[Adapter],
-        worths: Sequence[Mapping[str, float]],
-        found: Sequence[list[Hit]],
-    ) -> list[list[Hit]]:
-        """Hits of each search, ranked by s; in hybrid mode by s and by the engine's rank, with equal weight."""
-        by_s = [
-            adapter.version > 0 or one.masked is not None or bool(worth)
-            for one, adapter, worth in zip(wanted, adapters, worths, strict=True)
-        ]
-        rows = self._rows_of([hit for hits, is_so in zip(found, by_s, strict=True) if is_so for hit in hits])
-        proven = self._proven(adapters, found)
-        ranked = []
-        for one, adapter, worth, hits, is_so in zip(wanted, adapters, worths, found, by_s, strict=True):
-            marked = [hit._replace(proven=proven(adapter, hit.memory)) for hit in hits]
-            if is_so:
-                marked = by_learner(adapter, one, [hit for hit in marked if hit.memory.id in rows], rows, worth)
-                if one.mode == "hybrid":
-                    marked = fused([hit.memory.id for hit in hits], marked)
-            ranked.append(marked)
-        return ranked
-
-    def _proven(self, adapters: Sequence[Adapter], found: Sequence[list[Hit]]) -> Callable[[Adapter, Memory], bool]:
-        """Says of a memory that was found whether it is proven; the vectors that it takes are fetched for all."""
-        asked, near = [], set[UUID]()
-        for adapter, hits in zip(adapters, found, strict=True):
-            known = adapter.proven_submitters or {}
-            some = [hit for hit in hits if hit.memory.task_id is not None and known.get(hit.memory.submitter)]
-            near.update(*(known[hit.memory.submitter] for hit in some))
-            asked += some
-        own = self._rows_of(asked)
-        praised = {one: rows[0] for one, rows in self._praised_rows(near).items()}
-        nothing = np.zeros(1, np.float32)
-
-        def proven(adapter: Adapter, memory: Memory) -> bool:
-            rows = own.get(memory.id)
-            return adapter.proven(memory, nothing if rows is None else rows[0], praised if rows is not None else {})
-
-        return proven
-
-    def _praised_rows(self, ids: Collection[UUID]) -> dict[UUID, NDArray[np.float32]]:
-        """Vectors by id, as `_rows_of` has them; who is proven by what changes rarely."""
-        if missing := [one for one in ids if one not in self._praised]:
-            if len(self._praised) > AT_HAND:
-                self._praised.clear()
-            self._praised.update(self.store.both_of(missing))
-        return {one: self._praised[one] for one in ids if one in self._praised}
-
-    def _worths(self, wanted: Sequence[RecallQuery]) -> list[Mapping[str, float]]:
-        """Worth of writers to the reader, for each query."""
-        readings = [Reading(one.pool, one.reader) if one.reader else None for one in wanted]
-        asked = {one for one in readings if one is not None}
-        known = self._writers.worths(asked) if self._writers and asked else {}
-        return [known.get(one, {}) if one else {} for one in readings]
-
-    def _rows_of(self, hits: Sequence[Hit]) -> dict[UUID, NDArray[np.float32]]:
-        """The vectors of memories by their ids, of texts and of masked texts, of shape (2, dimension).
-
-        They follow from the text alone, by which they are kept at hand.
+        These have the shape (1 or 2, dimension); where no memory is wanted none is needed.
         """
-        known = {hit.memory.id: self._at_hand.get(hit.memory.key) for hit in hits}
-        missing = [one for one, vector in known.items() if vector is None]
-        fetched = self.store.both_of(missing) if missing else {}
-        if len(self._at_hand) > AT_HAND:
-            self._at_hand.clear()
-        self._at_hand.update({hit.memory.key: fetched[hit.memory.id] for hit in hits if hit.memory.id in fetched})
-        return {one: rows for one, rows in (known | fetched).items() if rows is not None}
-
-    def _cosine(self, one: Hit, other: Hit) -> float:
-        """Cosine of two prompts; 1 where a memory has gone meanwhile."""
-        rows = list(self._rows_of([one, other]).values())
-        return float(rows[0][0] @ rows[-1][0]) if rows else 1.0
-
-    def _ranked(self, wanted: Sequence[RecallQuery], hits: Sequence[list[Hit]]) -> list[list[Hit]]:
-        if self._ranking is None:
-            return list(hits)
-        tasks = [FoundFor(one.pool, one.text, some) for one, some in zip(wanted, hits, strict=True)]
-        return self._ranking.ranked(self.store, tasks)
+        adapters = self._retriever.adapters({one.pool for one, _ in asked})
+        readings = {Reading(one.pool, one.reader) for one, _ in asked if one.reader}
+        worths = self._writers.worths(readings) if self._writers and readings else {}
+        recalls = [
+            BatchedRecall(
+                one, rows, adapters[one.pool], worths.get(Reading(one.pool, one.reader or ""), {}), self._share
+            )
+            for one, rows in asked
+        ]
+        Batch(recalls, self.store, self._at_hand, self._ranking).answer()
+        return recalls
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
@@ -279,41 +161,8 @@ class Recall:
         for hit in (*words[:BY_WORDS], *nearest):
             if len(found) < CANDIDATES:
                 found.setdefault(hit.memory.id, hit)
-        rows = self._rows_of(list(found.values()))
+        rows = self._at_hand.of(found.values())
         return [hit._replace(vector=rows[one][0] if one in rows else None) for one, hit in found.items()]
-
-
-def by_learner(
-    adapter: Adapter,
-    wanted: RecallQuery,
-    hits: Sequence[Hit],
-    rows: Mapping[UUID, NDArray[np.float32]],
-    worths: Mapping[str, float],
-) -> list[Hit]:
-    """The hits, best first by s(q, m) and what the writer is worth to the reader, which becomes their score.
-
-    Each has rows of shape (2, dimension): the text and the masked text, whose scores count the same.
-    """
-    if not hits:
-        return []
-    texts, masked = np.stack([rows[hit.memory.id] for hit in hits], axis=1)
-    submitters = [hit.memory.submitter for hit in hits]
-    scores = adapter.scores(wanted.vector, texts, submitters)
-    if wanted.masked is not None or (masked != texts).any():
-        hidden = wanted.vector if wanted.masked is None else wanted.masked
-        queries = np.stack([wanted.vector if hit.memory.is_statement else hidden for hit in hits])  # these have no mask
-        scores = np.stack([scores, adapter.scores(queries, masked, submitters)]).mean(axis=0)
-    scores = scores + np.array([worths.get(hit.memory.model or PEOPLE, 0.0) for hit in hits], np.float32)
-    similarity = texts @ wanted.vector
-    order = np.argsort(-scores, kind="stable")
-    return [hits[place]._replace(score=float(scores[place]), similarity=float(similarity[place])) for place in order]
-
-
-def fused(found: Sequence[UUID], learnt: Sequence[Hit]) -> list[Hit]:
-    """Hits in two orders as one, by reciprocal rank: that of the search, and that of the learner."""
-    first = {one: rank for rank, one in enumerate(found)}
-    scores = {hit.memory.id: 1 / (RRF_K + first[hit.memory.id]) + 1 / (RRF_K + rank) for rank, hit in enumerate(learnt)}
-    return sorted((hit._replace(score=scores[hit.memory.id]) for hit in learnt), key=lambda hit: -hit.score)
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:

@@ -61,27 +61,31 @@ class Writers(SumsOfTasks):
         with self._client.pipeline(transaction=False) as look:
             for pool in pools:
                 look.hgetall(writers_key(pool))
-            found = dict(zip(pools, look.execute(), strict=True))
+            sums = dict(zip(pools, map(_sums, look.execute()), strict=True))
         return {
-            one: {row.writer: row.worth for row in _rows(found[one.pool]) if row.reader == one.reader}
+            one: {row.writer: row.worth for row in _of_reader(one.reader, sums[one.pool].get(one.reader, {}))}
             for one in readings
         }
 
 
 def writers(client: redis.Redis, pool: str) -> list[Writer]:
     """Results of readers with the writers of a pool, for readers who have followed more than one writer."""
-    return _rows(client.hgetall(writers_key(pool)))
+    sums = _sums(client.hgetall(writers_key(pool)))
+    return [row for reader, of in sorted(sums.items()) for row in _of_reader(reader, of)]
 
 
-def _rows(found: Mapping[str | bytes, str | bytes]) -> list[Writer]:
+def _sums(found: Mapping[str | bytes, str | bytes]) -> dict[str, dict[str, Side]]:
     sums: dict[str, dict[str, Side]] = {}
     for field, text in found.items():
         reader, writer = str(field).split(_BETWEEN)
         sums.setdefault(reader, {})[writer] = read_sides(text)[0]
-    return [row for reader, of in sorted(sums.items()) if len(of) > 1 for row in _of_reader(reader, of)]
+    return sums
 
 
 def _of_reader(reader: str, of: Mapping[str, Side]) -> list[Writer]:
+    """Rows of a reader who has followed more than one writer."""
+    if len(of) < 2:
+        return []
     level = sum(side.total for side in of.values()) / sum(side.tasks for side in of.values())
     return [
         Writer(

@@ -59,8 +59,8 @@ _PARSED = 4_000  # memories that are kept parsed, some 8 kB each
 
 T = TypeVar("T")
 Payload = dict[str, Any] | None
-Found = tuple[object, Payload, float, object]
-"""A point as the engine gives it: id, payload, score and vectors."""
+Found = tuple[Memory | None, float, object]
+"""A memory as the engine found it, if it can be read, with its score and vectors."""
 
 
 def payload(memory: Memory) -> dict[str, Any]:
@@ -87,10 +87,11 @@ def payload(memory: Memory) -> dict[str, Any]:
 
 def memories(found: Iterable[tuple[object, Payload]], unreadable: set[UUID]) -> list[Memory]:
     """The memories that points were made of; those that cannot be read are noted, and left out."""
-    return [one for point, stored in found if (one := _memory(point, stored, unreadable))]
+    return [one for point, stored in found if (one := memory(point, stored, unreadable))]
 
 
-def _memory(point: object, stored: Payload, unreadable: set[UUID]) -> Memory | None:
+def memory(point: object, stored: Payload, unreadable: set[UUID]) -> Memory | None:
+    """The memory that a point was made of; one that cannot be read is noted."""
     read = _parse((stored or {}).get(WHOLE))
     if isinstance(read, Memory):
         return read
@@ -178,26 +179,23 @@ def is_fused(search: Query) -> bool:
     return search.dense is not None and search.sparse is not None
 
 
-def hits(search: Query, found: Iterable[Found], unreadable: set[UUID]) -> list[Hit]:
+def hits(search: Query, found: Iterable[Found]) -> list[Hit]:
     """Hits of a search, best first; equal scores, as fused ranks often have, in order of similarity, then of id."""
-    unsorted = [hit for one in found if (hit := _hit(search, *one, unreadable))]
+    unsorted = [hit for one, score, vectors in found if one is not None and (hit := _hit(search, one, score, vectors))]
     return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
 
-def _hit(
-    search: Query, point: object, stored: Payload, score: float, vector: object, unreadable: set[UUID]
-) -> Hit | None:
-    """The hit for a point. With the dense vector alone, its score is the cosine; a fused search needs `vector`."""
-    found = _memory(point, stored, unreadable)
-    if found is None or not math.isfinite(score):  # of a damaged vector
+def _hit(search: Query, found: Memory, score: float, vectors: object) -> Hit | None:
+    """The hit of a memory. With the dense vector alone, its score is the cosine; a fused search needs `vectors`."""
+    if not math.isfinite(score):  # of a damaged vector
         return None
-    own = dense_in(vector) if isinstance(vector, dict) else None
+    own = dense_in(vectors) if isinstance(vectors, dict) else None
     if search.dense is None:
         return Hit(found, score, 0.0, own)
     if not is_fused(search):
         return Hit(found, score, score, own)
     if own is None:
-        raise TypeError(f"A fused search asks for the dense vectors; this point came with {vector!r}.")
+        raise TypeError(f"A fused search asks for the dense vectors; this point came with {vectors!r}.")
     return Hit(found, score, _cosine(search.dense, own), own)
 
 

@@ -29,7 +29,7 @@ def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
 
 
 def request(query: Query) -> edge.QueryRequest:
-    """A search for the memories alone, without the fields beside them."""
+    """A search for ids and scores: what most memories say is known."""
     chosen = matching(query.where)
     rankings: list[edge.Query] = []
     if query.dense is not None:
@@ -42,14 +42,14 @@ def request(query: Query) -> edge.QueryRequest:
             query=rankings[0],
             filter=chosen,
             score_threshold=query.at_least,
-            with_payload=[points.WHOLE],
+            with_payload=False,
             with_vector=False,
         )
     return edge.QueryRequest(
         query.limit,
         query=cast("edge.Fusion", edge.Fusion.Rrf(points.RRF_K)),
         prefetches=[edge.Prefetch(points.depth(query.limit), query=one, filter=chosen) for one in rankings],
-        with_payload=[points.WHOLE],
+        with_payload=False,
         with_vector=[points.DENSE],
     )
 

@@ -84,7 +84,10 @@ class ServerStore:
         with answering(self._address):
             found = self._client.query_batch_points(self._collection, [_request(query) for query in queries])
         return [
-            points.hits(query, ((one.id, one.payload, one.score, one.vector) for one in some.points), self.unreadable)
+            points.hits(
+                query,
+                ((points.memory(one.id, one.payload, self.unreadable), one.score, one.vector) for one in some.points),
+            )
             for query, some in zip(queries, found, strict=True)
         ]
 

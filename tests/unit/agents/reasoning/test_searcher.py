@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from memshare_agents.reasoning.engine import Engine
-from memshare_agents.reasoning.knowledge import Knowledge, SortedConditions
+from memshare_agents.reasoning.knowledge import Knowledge
 from memshare_agents.reasoning.sources.build import SearchLink, Sources
 from memshare_broker.errors import TryAgain
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import Conditions
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
@@ -110,8 +111,8 @@ def test_a_task_that_wants_no_memories_gets_none(recall: Recall, memory: MemoryC
     remember(recall, "lamp one", "of May")
     none, some = (Knowledge(memory, "reasoning", k, "hybrid") for k in (0, 3))
 
-    assert none.search("lamp", SortedConditions()) == []
-    assert len(some.search("lamp", SortedConditions())) == 1
+    assert none.search("lamp", Conditions()) == []
+    assert len(some.search("lamp", Conditions())) == 1
 
 
 def test_the_web_is_searched_where_it_is_set_up(found: Callable[..., Any]) -> None:

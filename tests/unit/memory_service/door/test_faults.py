@@ -20,10 +20,9 @@ import redis
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.bounded_connection import LARGEST_HEAD
-from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.client import LARGEST_BODY, MemoryClient
 from memshare_memory.door.listening import listen, socket_of
 from memshare_memory.door.messages import RecallRequest, Refusal
-from memshare_memory.door.method import LARGEST_BODY
 from memshare_memory.pool.pool import Pool
 from tests.support.doors import open_door
 from tests.support.raw_http import answer_of, asking

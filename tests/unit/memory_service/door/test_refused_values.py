@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
-from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.method import DoorMethod
+from memshare_memory.door.client import DoorMethod, MemoryClient
 from tests.support.memories import remembered
 
 CRITERIA = '{"rhyme": {"low": -1, "high": 1, "points": 10}}'

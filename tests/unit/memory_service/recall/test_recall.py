@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.batch import CANDIDATES_RANKED
+from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.recall import Mode, Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
-from memshare_memory.recall.search_steps import CANDIDATES_RANKED, RecallQuery
 from memshare_memory.recall.trust import Standing, Standings, standings_key
 from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.store import Hit, Query, Vectors
@@ -274,8 +275,8 @@ def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(r
 def asked_of(recall: Recall, text: str, reader: str | None = None) -> list[str | None]:
     """What is recalled as at the door, with the masked text."""
     rows = recall.begin(text, "ada", masking=True).result()
-    wanted = RecallQuery("poem", text, rows[0], 3, masked=rows[1] if len(rows) > 1 else None, reader=reader)
-    return prompts(recall.nearest_each([wanted])[0].hits)
+    wanted = RecallQuery(pool="poem", text=text, k=3, reader=reader)
+    return prompts(recall.nearest_each([(wanted, rows)])[0].hits)
 
 
 def test_what_asks_the_same_of_somebody_else_comes_before_what_asks_another_thing_of_them(recall: Recall) -> None:
@@ -285,7 +286,7 @@ def test_what_asks_the_same_of_somebody_else_comes_before_what_asks_another_thin
     plain = {hit.memory.prompt: hit.similarity for hit in nearest(recall, asked)}
 
     assert asked_of(recall, asked) == [same, other]
-    hits = recall.nearest_each([RecallQuery("poem", asked, *recall.encode([asked]), 3)])[0].hits
+    hits = recall.nearest("poem", asked, *recall.encode([asked]), 3).hits
     assert plain == {hit.memory.prompt: hit.similarity for hit in hits}, "similarity is that of the whole texts"
 
 
@@ -334,11 +335,47 @@ def test_ones_own_answer_to_the_same_task_in_another_spelling_is_no_example_for_
     remember(recall, *own, memory("Where is Arles?", submitter="ada", task_id="3"))
 
     def shown(submitter: str) -> list[str | None]:
-        wanted = RecallQuery("poem", asked, recall.embed(asked).unpack(), 3, submitter=submitter)
-        return prompts(recall.nearest_each([wanted])[0].hits)
+        wanted = RecallQuery(pool="poem", text=asked, k=3, submitter=submitter)
+        return prompts(recall.nearest_each([(wanted, recall.encode([asked]))])[0].hits)
 
     assert shown("ada") == ["Where is Arles?"]
     assert len(shown("ben")) == 2, "others are shown one of them"
+
+
+def test_many_own_answers_to_the_same_task_leave_room_for_other_memories(
+    recall: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(recall, *(memory("red lamp", f"Mine {one}.", submitter="ada", task_id=f"{one}") for one in range(60)))
+    remember(recall, memory("red shoe", submitter="ben"))
+    limits = searched(recall, monkeypatch)
+    wanted = RecallQuery(pool="poem", text="red lamp", k=3, submitter="ada")
+
+    assert prompts(recall.nearest_each([(wanted, recall.encode(["red lamp"]))])[0].hits) == ["red shoe"]
+    assert limits == [CANDIDATES_RANKED, 2 * CANDIDATES_RANKED]
+
+
+def test_recalls_of_one_batch_are_searched_together_in_every_round(
+    recall: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(
+        recall, *(memory("red lamp", f"Answer {one}.") for one in range(60)), memory("red shoe"), memory("old hat")
+    )
+    sizes: list[int] = []
+    search = recall.store.search
+
+    def noted(queries: Sequence[Query]) -> list[list[Hit]]:
+        sizes.append(len(queries))
+        return search(queries)
+
+    monkeypatch.setattr(recall.store, "search", noted)
+    wanted = {"red lamp": 2, "old hat": 1, "red lamp by the sea": 2, "nothing wanted": 0}
+    asked = [(RecallQuery(pool="poem", text=text, k=k), recall.encode([text])) for text, k in wanted.items()]
+
+    batched = [prompts(one.hits) for one in recall.nearest_each(asked)]
+
+    assert sizes == [3, 2]
+    assert batched == [["red lamp", "red shoe"], ["old hat"], ["red lamp", "red shoe"], []]
+    assert batched == [prompts(recall.nearest_each([one])[0].hits) for one in asked]
 
 
 @pytest.mark.parametrize("mode", ["dense", "hybrid"])

@@ -84,6 +84,22 @@ def test_the_score_is_the_cosine_of_both_turned_and_the_worth_of_the_submitter()
     assert scores == pytest.approx([cosine, 1, cosine + 0.25])
 
 
+@pytest.mark.parametrize("factor", [0, 7])
+def test_scores_are_the_same_where_lengths_are_known_and_no_memory_is_turned_again(factor: float) -> None:
+    chance = np.random.default_rng(0)
+    adapter = Adapter.of(1, weights(factor), {"ada": 0.25})
+    texts, submitters = ["a", "b", "c"], ["eve", "eve", "ada"]
+    rows = chance.normal(size=(3, 2, WordEncoder.dimension)).astype(np.float32)
+    query = chance.normal(size=WordEncoder.dimension).astype(np.float32)
+    adapter.lengths(texts[:2], rows[:2])
+
+    known = adapter.lengths(texts, np.where([[[False]], [[False]], [[True]]], rows, np.float32(np.nan)))
+
+    for side in (0, 1):
+        plainly = adapter.scores(query, rows[:, side], submitters)
+        assert adapter.scores(query, rows[:, side], submitters, known[:, side]) == pytest.approx(plainly, abs=1e-5)
+
+
 def test_an_adapter_that_has_learnt_nothing_scores_by_the_cosine_alone() -> None:
     assert Adapter().scores(axis(3), np.stack([axis(0), axis(3)]), ["ada", "eve"]) == pytest.approx([0, 1])
 

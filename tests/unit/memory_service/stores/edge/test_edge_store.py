@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import namedtuple
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -177,3 +178,45 @@ def test_a_pool_from_before_a_field_gets_it_and_keeps_the_credibility_of_its_mem
         with closing(EdgeStore.open(tmp_path, LAYOUT, "a test")) as store:
             assert store.page(Where(model="openai:qwen3", credibility_to=0.5), 10).memories == [memory]
             assert points.problem(store.raw(1).points[0]) is None
+
+
+class Interrupted:
+    """An engine during whose first search something happens."""
+
+    def __init__(self, shard: edge.EdgeShard, happens: Callable[[], None]) -> None:
+        self._shard, self._happens = shard, [happens]
+
+    def query_batch(self, request: edge.QueryBatchRequest) -> object:
+        found = self._shard.query_batch(request)
+        if self._happens:
+            self._happens.pop()()
+        return found
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._shard, name)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_memory_that_is_hidden_between_a_search_and_the_reading_is_not_found(tmp_path: Path, is_known: bool) -> None:
+    with closing(EdgeStore.open(tmp_path, LAYOUT, "worker memory")) as store:
+        shown, hidden = (remembered("red lamp", 10, status=status) for status in ("active", "hidden"))
+        store.put([shown])
+        if is_known:
+            assert search_one(store, Where(), 9, dense=at(10))[0].memory == shown[0]
+
+        store._shard = Interrupted(store._shard, lambda: store.put([hidden]))  # type: ignore[assignment]
+
+        assert search_one(store, Where(status="active"), 9, dense=at(10)) == []
+        assert [hit.memory for hit in search_one(store, Where(), 9, dense=at(10))] == [hidden[0]]
+
+
+def test_what_a_search_has_read_is_read_again_once_it_is_written(tmp_path: Path) -> None:
+    with closing(EdgeStore.open(tmp_path, LAYOUT, "worker memory")) as store:
+        memory, vectors = remembered("red lamp", 10)
+        store.put([(memory, vectors)])
+        assert search_one(store, Where(), 9, dense=at(10))[0].memory == memory
+
+        changed = memory.model_copy(update={"score": 12.0})
+        store.put([(changed, vectors)], in_place=True)
+
+        assert [hit.memory for hit in search_one(store, Where(), 9, dense=at(10))] == [changed]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_memory.recall.search_steps import choose, used_up
+from memshare_memory.recall.batch import choose, used_up
 from memshare_memory.stores.store import Hit
 from tests.support.memories import prompts, remembered
 

@@ -1,0 +1,27 @@
+"""The request for a recall: which memories of a pool may be shown with a task."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import MAX_MEMORIES, Message
+from memshare_memory.memory import Mode
+from memshare_memory.stores.store import Where
+
+
+class RecallQuery(Message):
+    """Which memories may be shown with a task: the k best of a pool, `among` those.
+
+    The pool and the status of `among` do not count: what is hidden or stale is never shown.
+    """
+
+    pool: Label
+    text: str
+    k: int = Field(ge=0, le=MAX_MEMORIES)
+    mode: Mode = "dense"
+    among: Where = Where()
+    submitter: Label | None = Field(
+        default=None, description="whose task it is: what came of the same task of theirs is no example for it"
+    )
+    reader: str | None = Field(default=None, description="the model that is to answer")
