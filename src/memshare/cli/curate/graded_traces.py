@@ -91,11 +91,11 @@ def import_graded(
         rows = [(why, len(ids), short(", ".join(ids[:2]))) for why, ids in found.left_out.items()]
         console.print(table("left out, as", "runs", "such as", rows=rows))
     if dry_run:
-        rows = [
+        examples = [
             ("–" if one.score is None else f"{one.score:.0f}", one_line(f"{one.prompt} → {one.answer}"))
             for one in fresh
         ]
-        console.print(table("score", "prompt and answer", rows=rows[:EXAMPLES]))
+        console.print(table("score", "prompt and answer", rows=examples[:EXAMPLES]))
 
 
 def _by(found: GradedFile) -> str:

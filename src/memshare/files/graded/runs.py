@@ -136,8 +136,8 @@ class StepText:
                     value = inner
                 case {"role": _} | {"type": "human" | "ai"} | {"kwargs": {"content": _}} | {"message": {}}:
                     value = [value]
-                case [*some] if some and all(map(_is_turn, some)):
-                    self._turns = [turn for one in some if (turn := self._turn(one))]
+                case [*some] if all(map(_is_turn, some)):
+                    self._turns = [turn for one in some if isinstance(one, dict) and (turn := self._turn(one))]
                     return None
                 case dict():
                     known = next((name for name in names if value.get(name) not in (None, "")), None)

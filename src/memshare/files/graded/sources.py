@@ -88,8 +88,8 @@ def _phoenix(record: Record) -> Read:
     """a span with 'context' and 'attributes', or an annotation with 'span_id', 'name' and 'result'."""
     flat = _flat(record)  # a row of the client's data frame is flat, and a span is not
     if "annotator_kind" in flat:
-        values = (flat.get(f"{place}{name}") for name in ("score", "label") for place in ("result.", ""))
-        value = next((one for one in values if one is not None), None)
+        given = (flat.get(f"{place}{name}") for name in ("score", "label") for place in ("result.", ""))
+        value = next((one for one in given if one is not None), None)
         yield GivenScore(_text(flat, "span_id") or _text(flat, "trace_id"), str(flat.get("name")), value)
     elif name := _text(flat, "context.span_id"):
         values = {key.removeprefix("attributes."): value for key, value in flat.items()}
