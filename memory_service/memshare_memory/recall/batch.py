@@ -112,6 +112,21 @@ class BatchedRecall:
             )
 
     @property
+    def searches(self) -> list[Query]:
+        """What to search for: what the learner finds near, and where it has learnt what the encoder does, too.
+
+        The engine compares AᵀAq with m and not with m / |Am|, for m stays as it is stored: what A makes long is found
+        before what is near.
+        """
+        is_turned = self.search.dense is not self._vector
+        return [self.search, *([replace(self.search, dense=self._vector, sparse=None)] if is_turned else [])]
+
+    def found(self, *each: list[Hit]) -> None:
+        """Take in what each of the `searches` found."""
+        self.hits = list({hit.memory.id: hit for hits in each for hit in hits}.values())
+        self._has_all = len(each[0]) < self.search.limit
+
+    @property
     def retriever_version(self) -> int:
         """Version of the retriever that found the memories."""
         return self.adapter.version
@@ -170,7 +185,7 @@ class BatchedRecall:
         first = LOOKED_AT * self.asked.k if self._is_first else len(found)
         self.hits = [hit if is_proven(hit) else hit._replace(proven=False) for hit in found[:first]]
         self.hits += islice(filter(is_proven, found[first:]), self.asked.k)
-        self._has_all = len(self.hits) == len(found) < self.search.limit
+        self._has_all = self._has_all and len(self.hits) == len(found)
 
     def choose(self, cosine: Cosine) -> bool:
         """Choose from all that was found so far; False where another search, which is ready then, may find more."""
@@ -224,8 +239,10 @@ class Batch:
             left = [one for one in left if not one.choose(self._at_hand.cosine)]
 
     def _search(self, recalls: Sequence[BatchedRecall]) -> None:
-        for one, hits in zip(recalls, self._store.search([one.search for one in recalls]), strict=True):
-            one.hits = hits
+        wanted = [one.searches for one in recalls]
+        hits = iter(self._store.search([query for queries in wanted for query in queries]))
+        for one, queries in zip(recalls, wanted, strict=True):
+            one.found(*islice(hits, len(queries)))
 
     def _order(self, recalls: Sequence[BatchedRecall]) -> None:
         praised = [(hit, ids) for one in recalls for hit in one.hits if (ids := one.praised(hit))]

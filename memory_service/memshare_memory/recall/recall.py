@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from concurrent.futures import Future
-from itertools import pairwise
-from uuid import UUID
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,19 +149,24 @@ class Recall:
         of what they cost in a search.
         """
         where = Where(pool=memory.pool, status="active")
-        turned = self._retriever.adapter(memory.pool)(vector)
+        adapter = self._retriever.adapter(memory.pool)
         by_words = Query(where, BY_WORDS + 1, sparse=query(memory.key))
-        by_meaning = Query(where, CANDIDATES + 1, dense=turned)
+        by_meaning = [Query(where, CANDIDATES + 1, dense=one) for one in (adapter(vector), vector)]
         # The memory is among those found where it is settled again.
-        words, nearest = (
-            [hit for hit in hits if hit.memory.id != memory.id] for hits in self.store.search([by_words, by_meaning])
+        words, *near = (
+            {hit.memory.id: hit for hit in hits if hit.memory.id != memory.id}
+            for hits in self.store.search([by_words, *by_meaning[adapter.weights is None :]])
         )
-        found: dict[UUID, Hit] = {}
-        for hit in (*words[:BY_WORDS], *nearest):
-            if len(found) < CANDIDATES:
-                found.setdefault(hit.memory.id, hit)
-        rows = self._at_hand.of(found.values())
-        return [hit._replace(vector=rows[one][0] if one in rows else None) for one, hit in found.items()]
+        nearest = {one: hit for hits in near for one, hit in hits.items()}
+        rows = self._at_hand.of([*words.values(), *nearest.values()])
+        there = [hit for one, hit in nearest.items() if one in rows]
+        if there and adapter.weights is not None:
+            submitters = [hit.memory.submitter for hit in there]
+            scores = adapter.scores(vector, np.stack([rows[hit.memory.id][0] for hit in there]), submitters)
+            there = [there[place] for place in np.argsort(-scores, kind="stable")]
+        found = [*islice((hit for one, hit in words.items() if one in rows), BY_WORDS), *there]
+        unique = islice({hit.memory.id: hit for hit in found}.items(), CANDIDATES)
+        return [hit._replace(vector=rows[one][0]) for one, hit in unique]
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:

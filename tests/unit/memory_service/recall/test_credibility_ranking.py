@@ -12,9 +12,9 @@ from memshare_memory.recall.bandit_arms import Credit
 from memshare_memory.recall.conflicts import Verdict
 from memshare_memory.recall.credibility import features
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
+from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.search_steps import RecallQuery
 from memshare_memory.stores.store import Where
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
@@ -214,9 +214,9 @@ def test_what_is_unproven_is_not_shown_where_a_memory_that_a_person_brought_in_d
     known = remember(judging, NUMBER, "It is 4711.", kind="riddle")
     lie = remember(judging, LIE, "It is 9999.", submitter="eve", task_id="eve", kind="limerick")
     standing.conflicts.judge("poem", known.id, lie.id, said)
-    vector, others = judging.embed(LIE).unpack(), Where(kind="limerick")
+    asked = RecallQuery(pool="poem", text=LIE, k=3, among=Where(kind="limerick"))
 
-    [ranked] = judging.nearest_each([RecallQuery("poem", LIE, vector, 3, among=others)])
+    [ranked] = judging.nearest_each([(asked, judging.encode([LIE]))])
 
     assert prompts(ranked.hits) == found
 

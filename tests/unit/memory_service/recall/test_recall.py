@@ -133,7 +133,7 @@ def test_unproven_memories_are_no_reason_for_another_search(
     searches = searched(recall, monkeypatch)
 
     assert [hit.proven for hit in nearest(recall, "red lamp", k=3)] == [True, False]
-    assert searches == [CANDIDATES_RANKED]
+    assert searches == [CANDIDATES_RANKED] * 2, "one for what the learner, and one for what the encoder finds near"
 
 
 def test_many_memories_of_one_submitter_leave_room_for_those_of_others(recall: Recall, encoder: WordEncoder) -> None:
@@ -204,6 +204,20 @@ def test_a_learner_ranks_far_more_than_are_shown_and_by_whose_they_are(recall: R
     first, second = nearest(recall, "red lamp", k=2)
     assert (first.memory.submitter, second.memory.submitter) == ("ada", "eve"), "it was the last of the fifty"
     assert first.score == pytest.approx(first.similarity + 0.55)
+
+
+def test_what_is_near_is_found_beside_what_the_learner_makes_long(
+    recall: Recall, encoder: WordEncoder, publish: Publish
+) -> None:
+    remember(recall, memory("red lamp"))
+    remember(recall, *(memory("red" + " red" * number) for number in range(CANDIDATES_RANKED + 5)))
+    red, shoe = encoder.encode(["red", "shoe"])
+    publish({}, 3 * np.outer(shoe, red).astype(np.float32))
+
+    assert prompts(nearest(recall, "red lamp", k=1)) == ["red lamp"]
+    asked = memory("the red lamp")
+    found = prompts(recall.candidates(asked, encoder.encode(["the red lamp"])[0]))
+    assert "red lamp" in found[:-1], "a lesson can learn of it, too"
 
 
 def test_in_hybrid_mode_the_learner_counts_as_much_as_the_search(recall: Recall, publish: Publish) -> None:
