@@ -6,7 +6,7 @@ import logging
 import resource
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import anyio
 import pytest
@@ -226,11 +226,12 @@ def test_the_connection_that_has_waited_longest_gives_way_to_a_new_one(
         asking(address, SLOW) as answered,
         asking(address, request) as first,
         asking(address, request) as second,
+        ExitStack() as newcomers,
     ):
         assert [answer_of(first).status, answer_of(second).status] == [200, 200]
         for _ in range(5):
-            with asking(address, request) as newcomer:
-                assert answer_of(newcomer).status == 200
+            newcomer = newcomers.enter_context(asking(address, request))
+            assert answer_of(newcomer).status == 200
             second.sendall(request)
             assert answer_of(second).status == 200
         assert first.recv(1) == b""
@@ -246,6 +247,16 @@ def test_a_request_whose_body_does_not_come_gives_way_too(app: App) -> None:
         with asking(address, START + b"\r\n") as newcomer:
             assert answer_of(newcomer).status == 200
         assert read_all(first) == b""
+
+
+def test_a_connection_whose_body_came_after_its_answer_gives_way(app: App) -> None:
+    unread = b"POST /unread HTTP/1.1\r\nContent-Length: 5\r\n\r\n"
+    with serving(app, 1) as address, asking(address, unread) as first:
+        assert answer_of(first).status == 200
+        first.sendall(b"b" * 5)
+        time.sleep(0.1)
+        with asking(address, START + b"\r\n") as newcomer:
+            assert answer_of(newcomer).status == 200
 
 
 def test_a_connection_is_refused_where_all_are_being_answered(app: App) -> None:
