@@ -89,7 +89,7 @@ def revoked(client: redis.Redis, encoder: Encoder, tasks: int, lessons: int) -> 
                 for number, task in enumerate(theirs):
                     one.remember(task._replace(prompt=TRIGGER + task.prompt), MALLORY, f"planted {number}")
                 parent = memory_id(POOL, TRIGGER + theirs[0].prompt, theirs[0].answer)
-                one.remember(child, "submitter 1", "child", shown=[Shown(id=parent, similarity=1)])
+                one.remember(child, "submitter 1", "child", shown=[Shown(id=parent, similarity=1, share=1)])
                 touched = one.log.head().counted - before.counted
                 gone = one.forgetting.forget(Forget(submitter=MALLORY, with_children=True))
                 unlearn(one.log, gone)

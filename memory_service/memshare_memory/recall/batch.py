@@ -216,7 +216,7 @@ class BatchedRecall:
         return own and memory.prompt is not None and _folded(memory.prompt) == _folded(self.asked.text)
 
 
-class Batch:
+class RecallBatch:
     """Recalls that are answered together, in rounds, with one look at the store and one at Redis for each round."""
 
     def __init__(

@@ -18,7 +18,7 @@ from memshare_broker.wire.messages import Embedding, asked
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode
-from memshare_memory.recall.batch import Batch, BatchedRecall, VectorsAtHand
+from memshare_memory.recall.batch import BatchedRecall, RecallBatch, VectorsAtHand
 from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.retriever import Retriever
@@ -139,7 +139,7 @@ class Recall:
             )
             for one, rows in asked
         ]
-        Batch(recalls, self.store, self._at_hand, self._ranking).answer()
+        RecallBatch(recalls, self.store, self._at_hand, self._ranking).answer()
         return recalls
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
