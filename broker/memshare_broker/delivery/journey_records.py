@@ -134,7 +134,7 @@ def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once
 
 
 def noted(client: redis.Redis, journey: str, name: str) -> Any:
-    """What was noted of a journey under this name; None where nothing was."""
+    """Read what was noted of a journey under this name; None where nothing was."""
     kept = client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
     return kept and unpack(kept)
 

@@ -113,7 +113,7 @@ class BatchedRecall:
 
     @property
     def searches(self) -> list[Query]:
-        """What to search for: what the learner finds near, and where it has learnt what the encoder does, too.
+        """Searches of a round: for what the learner finds near and, where it has learnt, for what the encoder does.
 
         The engine compares AᵀAq with m and not with m / |Am|, for m stays as it is stored: what A makes long is found
         before what is near.
