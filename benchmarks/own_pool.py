@@ -13,13 +13,13 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.messages import RecallRequest, Recollection
 from memshare_memory.door.recalls import RecallBatches
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.edge.edge_store import EdgeStore

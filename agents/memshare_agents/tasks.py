@@ -27,10 +27,10 @@ from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Embeddin
 from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NoModelSet, has_model, needs_model
+from memshare_memory.belief.lift import USUAL, HowMany
+from memshare_memory.contradictions.conflicts import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
-from memshare_memory.recall.conflicts import NEAR_CURATED
-from memshare_memory.recall.lift import USUAL, HowMany
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message
+from memshare_memory.belief.lift import Lift, Tried, pool_lift, tried
+from memshare_memory.belief.trust import Standing, trusted
+from memshare_memory.belief.writers import Writer, writers
 from memshare_memory.encoders.encoder import BEFORE
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.lift import Lift, Tried, pool_lift, tried
-from memshare_memory.recall.trust import Standing, trusted
-from memshare_memory.recall.writers import Writer, writers
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,

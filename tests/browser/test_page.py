@@ -21,8 +21,8 @@ from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.reviews.card import Card, CardStore
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import NewMemory
-from memshare_memory.recall.conflicts import Conflicts
 from tests.browser.people import (
     HOSTILE,
     MARKUP,

@@ -18,11 +18,11 @@ from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_memory.belief.trust import Standing, Standings, decided, standings_key
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget
 from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.recall.conflicts import Conflicts
-from memshare_memory.recall.trust import Standing, Standings, decided, standings_key
 from memshare_memory.stores.store import Where
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, add, looking, press, require_harmless, require_readable
 from tests.support.deployment import Deployment, wait_for

@@ -20,12 +20,12 @@ from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartPair, Shown, derived_id
 from memshare_memory.admit.after import Admitted, After, parts_among
 from memshare_memory.admit.asked_concepts import extraction
-from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.contradictions.comparisons import comparison, rivals_of
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.forget.trash import TakeOut
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
 

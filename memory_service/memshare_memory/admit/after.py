@@ -20,11 +20,11 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.wire.lessons import ComparedPairs, Extracted, NotedConcepts, NotedPairs
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
-from memshare_memory.admit.comparisons import comparison, rivals_of
 from memshare_memory.admit.lessons import Lessons
+from memshare_memory.contradictions.comparisons import comparison, rivals_of
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Vectors, by_ids
 

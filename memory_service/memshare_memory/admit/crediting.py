@@ -13,13 +13,13 @@ import redis
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
+from memshare_memory.belief import reward
+from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GivenCredit, GradeOfKind, WaitingEvidence
+from memshare_memory.belief.credibility import D, features
+from memshare_memory.belief.reward import Usual, trust
+from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.recall import reward
-from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GivenCredit, GradeOfKind, WaitingEvidence
-from memshare_memory.recall.credibility import D, features
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.reward import Usual, trust
-from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import by_ids
 

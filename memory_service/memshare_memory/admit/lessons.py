@@ -10,10 +10,10 @@ from memshare_broker.delivery.hops import LEARN, NextMessage
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import AnsweredTask, Embedding, derived_id
+from memshare_memory.belief.bandit_arms import WaitingEvidence
+from memshare_memory.belief.trust import retriever_key
 from memshare_memory.memory import Memory
-from memshare_memory.recall.bandit_arms import WaitingEvidence
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.trust import retriever_key
 
 ALL_UNTIL = 200  # lessons of a pool, in which most is learnt
 LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that a drift is seen

@@ -21,11 +21,11 @@ from memshare_memory.admit.after import after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.lift import HowMany, LiftSums
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import KEEP_MARKER_DAYS
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
-from memshare_memory.recall.lift import HowMany, LiftSums
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids

@@ -16,8 +16,10 @@ from redis.exceptions import ResponseError
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.asked_concepts import extraction, needing
-from memshare_memory.admit.comparisons import Send
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.belief.bandit_arms import GivenCredit, less
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.contradictions.comparisons import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
@@ -34,8 +36,6 @@ from memshare_memory.forget.reviews import drop_question_concepts, drop_question
 from memshare_memory.forget.trash import TakeOut, Trash, Worths
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import GivenCredit, less
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
 from memshare_memory.stores.store import Store, Where, by_ids, every

@@ -11,9 +11,9 @@ import redis
 
 from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_llm.limits.usage import forget_submitter
+from memshare_memory.belief.trust import forget_trust
 from memshare_memory.forget.answers import Purged
 from memshare_memory.forget.reviews import UUID_TEXT, forget_person
-from memshare_memory.recall.trust import forget_trust
 
 RECALLED = "memshare:recalled:"
 """Key of what was recalled at a door: who asked, the task, and the memories that were shown."""

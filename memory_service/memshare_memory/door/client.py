@@ -17,6 +17,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
 from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_memory.contradictions.conflicts import MemoryConflict
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.listening import socket_of
 from memshare_memory.door.messages import (
@@ -36,7 +37,6 @@ from memshare_memory.door.messages import (
 )
 from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory
-from memshare_memory.recall.conflicts import MemoryConflict
 from memshare_memory.stores.store import CountKey, Order, Where, pages
 
 LARGEST_BODY = 64 * 2**20  # bytes

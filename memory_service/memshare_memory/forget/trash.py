@@ -10,13 +10,13 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.journey_records import pack, unpack
+from memshare_memory.belief.bandit_arms import GivenCredit, arms_key
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.lift import drop_lift
+from memshare_memory.contradictions.conflicts import Verdict
 from memshare_memory.forget.answers import CreditSnapshot, ForgottenMemory
 from memshare_memory.forget.reviews import drop_cards, drop_summaries
 from memshare_memory.memory import Memory
-from memshare_memory.recall.bandit_arms import GivenCredit, arms_key
-from memshare_memory.recall.conflicts import Verdict
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
-from memshare_memory.recall.lift import drop_lift
 from memshare_memory.stores.store import Store
 
 

@@ -11,16 +11,16 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.writers import Writers
 from memshare_memory.encoders.encoder import ENCODER, Encoder, first_name, folder_of, origin_of
 from memshare_memory.encoders.open_encoder import open_encoder, open_model
 from memshare_memory.encoders.reach import within_reach
 from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.pool.known_pools import require_whole
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.writers import Writers
 from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare_memory.stores.store import Layout
 

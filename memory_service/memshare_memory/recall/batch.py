@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.wire.same_text import letters
+from memshare_memory.belief.credibility_ranking import CredibilityRanking, FoundFor
+from memshare_memory.belief.writers import PEOPLE
+from memshare_memory.contradictions.conflicts import is_uncompared
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import AT_HAND, Adapter
-from memshare_memory.recall.conflicts import is_uncompared
-from memshare_memory.recall.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.recall.query import RecallQuery
-from memshare_memory.recall.writers import PEOPLE
 from memshare_memory.stores.bm25 import query as words_of
 from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Store

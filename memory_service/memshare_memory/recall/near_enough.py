@@ -11,7 +11,7 @@ from math import floor
 
 import redis
 
-from memshare_memory.recall.lift import SumsOfTasks, read_sides
+from memshare_memory.belief.lift import SumsOfTasks, read_sides
 
 AT_FIRST = 0.3
 LEAST_TASKS = 40

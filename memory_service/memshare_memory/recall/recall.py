@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Embedding, asked
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.shared_batches import shared
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.recall.batch import BatchedRecall, RecallBatch, VectorsAtHand
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.bm25 import document, query
 from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
 

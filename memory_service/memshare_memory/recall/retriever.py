@@ -12,8 +12,7 @@ from uuid import UUID
 import redis
 from pydantic import ValidationError
 
-from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.trust import (
+from memshare_memory.belief.trust import (
     TRUST_NUMBER,
     Standings,
     retriever_key,
@@ -21,6 +20,7 @@ from memshare_memory.recall.trust import (
     standings_number_key,
     trusted,
 )
+from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 
 if TYPE_CHECKING:
     from memshare_memory.encoders.encoder import Encoder
@@ -36,11 +36,6 @@ def version_key(pool: str, encoder: str) -> str:
 def adapter_key(pool: str, encoder: str, version: int) -> str:
     """Holds a version's `PublishedAdapter` as JSON."""
     return retriever_key(pool, encoder, str(version))
-
-
-def waiting_key(pool: str, encoder: str) -> str:
-    """Hash: the `Evidence` that the pool's trainer has not learnt from yet, as JSON, by its key."""
-    return retriever_key(pool, encoder, "waiting")
 
 
 class Retriever:

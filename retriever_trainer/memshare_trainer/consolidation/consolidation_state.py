@@ -24,7 +24,7 @@ from memshare_broker.leases import folder_lease
 from memshare_broker.observe.metrics import POOLS
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.trust import retriever_key
+from memshare_memory.belief.trust import retriever_key
 from memshare_trainer.lessons.lesson import Figure
 from memshare_trainer.lessons.lesson_log import retrievers
 

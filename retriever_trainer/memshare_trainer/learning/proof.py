@@ -26,8 +26,8 @@ import numpy as np
 import redis
 
 from memshare_broker.wire.lessons import Evidence
+from memshare_memory.belief.trust import GROUPS, Standing, Standings, trusted
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.trust import GROUPS, Standing, Standings, trusted
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.lessons.lesson import Example
 

@@ -23,10 +23,10 @@ from memshare_broker import leases
 from memshare_broker.errors import TryAgain
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence, Lesson
+from memshare_memory.belief.bandit_arms import KEEP_FAIR
+from memshare_memory.belief.trust import Standings, retriever_key, standings_key, standings_number_key, waiting_key
 from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.bandit_arms import KEEP_FAIR
-from memshare_memory.recall.retriever import adapter_key, version_key, waiting_key
-from memshare_memory.recall.trust import Standings, retriever_key, standings_key, standings_number_key
+from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update
 
 SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds

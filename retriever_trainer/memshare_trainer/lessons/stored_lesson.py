@@ -12,8 +12,8 @@ import numpy as np
 from memshare_broker.wire.forms import Label, Share
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
+from memshare_memory.belief.trust import Standings
 from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.trust import Standings
 from memshare_trainer.labels import Labels
 from memshare_trainer.lessons.lesson import Array, Example, border
 

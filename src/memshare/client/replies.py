@@ -8,8 +8,8 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare_broker.wire.messages import Message, Turn
+from memshare_memory.belief.lift import Lift, Tried
 from memshare_memory.memory import Status
-from memshare_memory.recall.lift import Lift, Tried
 
 
 class RecalledMemory(Message):

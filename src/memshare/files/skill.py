@@ -13,9 +13,9 @@ from uuid import UUID
 
 from memshare_agents.roster import Agent
 from memshare_broker.errors import BadInput
+from memshare_memory.belief.writers import UNIT
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import FLOOR, Memory
-from memshare_memory.recall.writers import UNIT
 from memshare_scorer.rubric import WITHOUT_SEEDS, Rubric
 
 FILE = "SKILL.md"

@@ -18,7 +18,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Name
-from memshare_memory.recall.trust import GROUPS
+from memshare_memory.belief.trust import GROUPS
 
 Right = Literal["recall", "watch", "offer", "submit", "curate", "admin"]
 """recall: read pools; watch: see what becomes of others' tasks; offer: bring in answers and outcomes; submit: give

@@ -36,7 +36,7 @@ from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Parked
-from memshare_memory.recall.lift import lifts, tried_in
+from memshare_memory.belief.lift import lifts, tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 

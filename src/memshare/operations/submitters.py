@@ -13,7 +13,7 @@ from memshare.operations.caller import Caller, audit
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.wire.forms import Label
-from memshare_memory.recall.trust import Standings, Trust, decide, decided, standings_key
+from memshare_memory.belief.trust import Standings, Trust, decide, decided, standings_key
 
 
 @serves(SubmitterCalls.list)

@@ -9,8 +9,8 @@ from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.messages import AgentPair, AgentTask, Examples
+from memshare_memory.belief.lift import HowMany
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.lift import HowMany
 from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat

@@ -30,10 +30,10 @@ from memshare.terminal.ids import (
 )
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
+from memshare_memory.belief.lift import Lift, Tried
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.messages import LONGEST_PAGE, Conditions, RecallRequest
 from memshare_memory.memory import KNOWLEDGE, Memory, Status
-from memshare_memory.recall.lift import Lift, Tried
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Order, SortKey, Where
 

@@ -43,9 +43,9 @@ from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
 from memshare_llm.chat import Chat, RefusedReply, UselessReply
 from memshare_llm.no_model import require_model
 from memshare_llm.structured import MOST_CALLS, DoesNotFit
+from memshare_memory.belief.trust import Standings, standings_key
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
-from memshare_memory.recall.trust import Standings, standings_key
 from memshare_memory.stores.store import Where
 from memshare_scorer.rubric import find_rubric
 

@@ -20,7 +20,7 @@ from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
-from memshare_memory.recall.trust import Trust, decide, decided
+from memshare_memory.belief.trust import Trust, decide, decided
 from memshare_trainer.consolidation.consolidation_state import Consolidated, Job, Report, Trial
 from memshare_trainer.lessons.lesson import Figure
 

@@ -15,12 +15,12 @@ from memshare_broker.wire.messages import Learnt, Usage
 from memshare_memory.admit.after import note_compared, note_concepts
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from tests.support.graded import graded

@@ -11,11 +11,11 @@ from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Examples, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.lift import how_many_key, lift_key, memory_lift, pool_lift
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.lift import how_many_key, lift_key, memory_lift, pool_lift
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered

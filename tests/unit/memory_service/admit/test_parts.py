@@ -13,11 +13,11 @@ from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AgentPair, PartAnswer, PartPair, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.bandit_arms import Arms
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Arms
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from tests.support.graded import as_pair, graded

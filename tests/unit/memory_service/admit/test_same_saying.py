@@ -11,13 +11,13 @@ import redis
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.bandit_arms import Arms, Credit
+from memshare_memory.belief.credibility import in_general
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, RestoreForgotten
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Arms, Credit
-from memshare_memory.recall.credibility import in_general
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from tests.support.graded import graded

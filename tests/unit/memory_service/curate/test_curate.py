@@ -13,6 +13,9 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.belief.bandit_arms import Credit
+from memshare_memory.belief.credibility import in_general
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import BATCH, Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
@@ -20,9 +23,6 @@ from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.pool.owner import WRITERS
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Credit
-from memshare_memory.recall.credibility import in_general
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.edge.edge_store import EdgeStore

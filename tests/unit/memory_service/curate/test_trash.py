@@ -9,15 +9,15 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.belief.bandit_arms import Credit
+from memshare_memory.belief.credibility import in_general
+from memshare_memory.belief.credibility_ranking import CredibilityEstimate, CredibilityRanking
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.forget.trash import INDEX, KEEP_SECONDS
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.bandit_arms import Credit
-from memshare_memory.recall.credibility import in_general
-from memshare_memory.recall.credibility_ranking import CredibilityEstimate, CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where
 from tests.support.memories import remembered

@@ -9,14 +9,14 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Embedding
+from memshare_memory.belief.trust import Standing, Standings, standings_key
+from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.batch import CANDIDATES_RANKED
 from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.recall import Mode, Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
-from memshare_memory.recall.trust import Standing, Standings, standings_key
-from memshare_memory.recall.writers import Reading, Writers
 from memshare_memory.stores.store import Hit, Query, Vectors
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder

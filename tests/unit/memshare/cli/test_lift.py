@@ -8,9 +8,9 @@ import pytest
 import redis
 
 from memshare_broker.settings import Settings
+from memshare_memory.belief.lift import LiftSums
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
-from memshare_memory.recall.lift import LiftSums
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

@@ -13,8 +13,8 @@ import redis
 from memshare.client.pools import encoder_in_use
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
+from memshare_memory.belief.trust import Standing, Standings, standings_key
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.trust import Standing, Standings, standings_key
 from memshare_scorer.rubric import find_rubric
 from tests.support.memories import remembered
 from tests.support.skills import read_skill

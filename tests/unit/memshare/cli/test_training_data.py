@@ -15,8 +15,8 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Answer, Usage
+from memshare_memory.belief.trust import Standing, Standings, standings_key
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.trust import Standing, Standings, standings_key
 from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal

@@ -8,9 +8,9 @@ import pytest
 import redis
 
 from memshare_broker.settings import Settings
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.conflicts import Conflicts
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal
 

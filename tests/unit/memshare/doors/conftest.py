@@ -18,9 +18,9 @@ from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.store import Store

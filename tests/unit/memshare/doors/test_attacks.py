@@ -19,11 +19,11 @@ from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.trust import waiting_key
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import FLOOR
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.retriever import waiting_key
 from tests.support.served import served
 from tests.unit.memshare.doors.conftest import Tokened
 

@@ -10,8 +10,8 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
+from memshare_memory.belief.lift import LiftSums
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.lift import LiftSums
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS

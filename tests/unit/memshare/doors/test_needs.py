@@ -16,10 +16,10 @@ from memshare.operations.caller import local_caller
 from memshare.operations.needs import needs
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id
-from memshare_memory.recall.conflicts import Conflicts
 from tests.unit.memshare.doors.conftest import Tokened, bodies, bury
 
 

@@ -8,10 +8,10 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
+from memshare_memory.belief.trust import Standing, Standings, standings_key, standings_number_key
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.encoders.encoder import ENCODER
-from memshare_memory.recall.trust import Standing, Standings, standings_key, standings_number_key
 from tests.unit.memshare.doors.conftest import Tokened
 
 PATH = "/v1/submitters/logic"

@@ -21,8 +21,8 @@ from memshare_agents.reasoning.sources.library import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import AgentTask
+from memshare_memory.belief.trust import GROUPS
 from memshare_memory.curate.requests import Forget, RestoreForgotten
-from memshare_memory.recall.trust import GROUPS
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.described import OPERATIONS
 

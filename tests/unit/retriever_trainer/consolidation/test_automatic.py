@@ -11,8 +11,8 @@ import redis
 
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
+from memshare_memory.belief.trust import retriever_key
 from memshare_memory.encoders.encoder import BUNDLED
-from memshare_memory.recall.trust import retriever_key
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
 from memshare_trainer.consolidation.automatic import Automatic, is_at_hand, is_trainable

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.lift import Lift
+from memshare_memory.belief.lift import Lift
 
 
 class VersionReply(Message):

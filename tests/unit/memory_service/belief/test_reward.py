@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import redis
 
+from memshare_memory.belief.bandit_arms import Arms, GradeOfKind
+from memshare_memory.belief.credibility import ALPHA, Arm, Array, features, in_general, upper_bounds
+from memshare_memory.belief.reward import BEST, Usual, of_score, of_verdict, usual
 from memshare_memory.memory import FLOOR
-from memshare_memory.recall.bandit_arms import Arms, GradeOfKind
-from memshare_memory.recall.credibility import ALPHA, Arm, Array, features, in_general, upper_bounds
-from memshare_memory.recall.reward import BEST, Usual, of_score, of_verdict, usual
 from tests.support.memories import remembered
 
 HISTORIES = 400

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
 from tests.support.memories import remembered
 
 

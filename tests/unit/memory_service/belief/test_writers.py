@@ -6,9 +6,9 @@ import redis
 from memshare_broker.wire.messages import OutsidePair
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.writers import PEOPLE, Reading, Writers, writers, writers_key
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.writers import PEOPLE, Reading, Writers, writers, writers_key
 from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 

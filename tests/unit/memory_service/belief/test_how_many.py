@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.messages import Examples
-from memshare_memory.recall.lift import BEGIN_AFTER, NUMBERS, USUAL, HowMany, how_many_key, tried
+from memshare_memory.belief.lift import BEGIN_AFTER, NUMBERS, USUAL, HowMany, how_many_key, tried
 
 TASKS = 500
 

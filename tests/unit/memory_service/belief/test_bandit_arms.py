@@ -9,8 +9,8 @@ import redis
 
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_memory.recall.bandit_arms import Arms, Credit
-from memshare_memory.recall.credibility import Arm, D
+from memshare_memory.belief.bandit_arms import Arms, Credit
+from memshare_memory.belief.credibility import Arm, D
 
 PROCESSES, TASKS = 8, 250
 MEMORIES = [UUID(int=number) for number in range(5)]

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_memory.recall.lift import Lift, LiftSums, drop_lift, lift_key, lifts, memory_lift, pool_lift
+from memshare_memory.belief.lift import Lift, LiftSums, drop_lift, lift_key, lifts, memory_lift, pool_lift
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
 

@@ -14,8 +14,8 @@ from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.presence import is_invented
 from memshare_broker.wire.lessons import MOST, CompareTask, Said
 from memshare_broker.wire.messages import derived_id
+from memshare_memory.contradictions.conflicts import NEAR_CURATED, Conflicts, same_question
 from memshare_memory.memory import Memory, folded
-from memshare_memory.recall.conflicts import NEAR_CURATED, Conflicts, same_question
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 AT_ONCE = 32  # memories, whose neighbours are searched for in one batch

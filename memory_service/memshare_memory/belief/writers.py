@@ -20,7 +20,7 @@ from typing import NamedTuple
 import redis
 
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.lift import Side, SumsOfTasks, read_sides
+from memshare_memory.belief.lift import Side, SumsOfTasks, read_sides
 
 UNIT = 0.4  # of a cosine, for 100 points of the score
 HALF_KNOWN = 20  # tasks after which a difference counts half

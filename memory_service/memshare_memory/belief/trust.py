@@ -48,6 +48,11 @@ def retriever_key(pool: str, encoder: str, what: str) -> str:
     return f"memshare:retriever:{pool}:{encoder}:{what}"
 
 
+def waiting_key(pool: str, encoder: str) -> str:
+    """Hash: the `Evidence` that the pool's trainer has not learnt from yet, as JSON, by its key."""
+    return retriever_key(pool, encoder, "waiting")
+
+
 def standings_key(pool: str, encoder: str) -> str:
     """Holds the pool's `Standings` as JSON, which come with every update, published or not."""
     return retriever_key(pool, encoder, "standings")

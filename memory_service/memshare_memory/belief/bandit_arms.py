@@ -13,8 +13,8 @@ import redis
 
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.recall.credibility import Arm, Array, D
-from memshare_memory.recall.retriever import waiting_key
+from memshare_memory.belief.credibility import Arm, Array, D
+from memshare_memory.belief.trust import waiting_key
 
 INDEX = "memshare:credits_by"
 """Set: whose tasks gave credit in which pools."""

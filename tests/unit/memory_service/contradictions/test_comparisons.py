@@ -5,12 +5,12 @@ import redis
 
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.lessons import CompareTask, LessonTask
-from memshare_memory.admit.comparisons import rivals_of
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.contradictions.comparisons import rivals_of
+from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.memory import KNOWLEDGE
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.conflicts import Conflicts
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
 from tests.support.memories import remembered

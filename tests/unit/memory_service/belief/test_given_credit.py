@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.recall.bandit_arms import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
-from memshare_memory.recall.reward import Usual, usual
+from memshare_memory.belief.bandit_arms import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
+from memshare_memory.belief.reward import Usual, usual
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
 X = np.array([0.7, 0.1, 0.2, 0.3, 0.4, 0.5])

@@ -11,9 +11,9 @@ import numpy as np
 import redis
 
 from memshare_broker.presence import INVENTED
-from memshare_memory.memory import FLOOR, Memory
-from memshare_memory.recall.bandit_arms import Arms, read_arms
-from memshare_memory.recall.conflicts import (
+from memshare_memory.belief.bandit_arms import Arms, read_arms
+from memshare_memory.belief.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.contradictions.conflicts import (
     Conflicts,
     Rivals,
     Strength,
@@ -23,7 +23,7 @@ from memshare_memory.recall.conflicts import (
     weaker,
     with_proven_rivals,
 )
-from memshare_memory.recall.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.stores.store import Hit, Store, by_ids
 
 
@@ -76,8 +76,8 @@ class CredibilityRanking:
 
         One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
-        other, or is not shown (`memshare_memory.recall.conflicts`), nor is an unproven one that a proven one denies.
-        Rivals that were not found take another look.
+        other, or is not shown, nor is an unproven one that a proven one denies: see
+        `memshare_memory.contradictions.conflicts`. Rivals that were not found take another look.
         """
         looks = self._look(tasks)
         bounds = iter(_bounds(tasks, looks))

@@ -6,12 +6,12 @@ import pytest
 import redis
 
 from memshare_broker.presence import INVENTED
+from memshare_memory.belief.bandit_arms import Credit
+from memshare_memory.belief.credibility import features
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.contradictions.conflicts import Verdict
 from memshare_memory.memory import Memory
 from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.bandit_arms import Credit
-from memshare_memory.recall.conflicts import Verdict
-from memshare_memory.recall.credibility import features
-from memshare_memory.recall.credibility_ranking import CredibilityRanking
 from memshare_memory.recall.query import RecallQuery
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
