@@ -49,7 +49,7 @@ FILES = {
     "pool.jsonl": [OWL, MALLORY],
 }
 PROGRAMS = {
-    "README.md": "prompt = 'What has keys and opens no door?'",
+    "README.md": "",
     "doors.md": "from memshare import Memory\nmemory = Memory(URL, token=None)\n"
     "journey = memory.tasks('logic', 'A riddle about a shadow', kind='riddle').id\n"
     "from celery import Celery\nurl = REDIS\n",

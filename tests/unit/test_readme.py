@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_every_picture_of_a_page_is_made_by_a_browser_test_and_shown() -> None:
     for picture in (ROOT / "docs" / "pictures").iterdir():
         assert f"pictures/{picture.name}" in shown
         assert picture.suffix == ".svg" or f'keep(page, "{picture.stem}")' in tests
+
+
+def test_the_badges_say_what_the_package_is() -> None:
+    project = tomllib.loads(text_of(ROOT / "pyproject.toml"))["project"]
+    python = project["requires-python"].removeprefix(">=")
+
+    said = {"version": project["version"], "licence": project["license"], "python": f"{python} or newer"}
+    for name, words in said.items():
+        assert f"pictures/{name}.svg" in text_of(README)
+        assert text_of(ROOT / "docs" / "pictures" / f"{name}.svg").count(words) == 2, name
 
 
 def test_the_front_page_is_read_in_five_minutes() -> None:

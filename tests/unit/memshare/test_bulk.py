@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.cli.ask.submit_file import TaskLine, answers, read_tasks, results_file, submit_all
+from memshare.cli.ask.submit_file import GO_ON, TaskLine, answers, read_tasks, results_file, submit_all, submit_file
 from memshare.client.client import BULK, Client
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 
@@ -264,3 +264,13 @@ def test_submitting_with_a_full_queue_waits_for_room(
         thread.join(20)
 
     assert told == lines
+
+
+def test_where_redis_is_away_it_is_said_how_to_go_on(tmp_path: Path) -> None:
+    nowhere = Settings(data=tmp_path, redis_url=f"redis+socket://{tmp_path}/nobody.sock")
+
+    with closing(Client(nowhere)) as client, pytest.raises(Unreachable, match=GO_ON):
+        submit_file(
+            client, written(tmp_path, *TASKS), {}, run="run", out=None, patience=None, priority=BULK, skip_bad=False,
+            as_json=False,
+        )  # fmt: skip

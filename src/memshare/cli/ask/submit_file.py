@@ -20,7 +20,7 @@ from memshare.client.client import Client
 from memshare.files.json_lines import decode, read_object, read_objects, refuse
 from memshare.learn.bootstrap import Hints
 from memshare.terminal.console import bars, errors, in_json, print_json, print_text, stopping
-from memshare_broker.errors import BadInput, MemshareError, QueueFull
+from memshare_broker.errors import BadInput, MemshareError, QueueFull, Unreachable
 from memshare_broker.wire.messages import derived_id
 
 AT_ONCE = 100  # tasks that are submitted between two looks for results
@@ -148,13 +148,16 @@ def submit_file(
         refuse(faults, "Nothing was submitted; --skip-bad leaves these lines out.")
     for fault in faults:
         errors.print(f"Left out: {fault}", style="yellow")
-    with stopping(GO_ON):
-        if patience is None:
-            _submit(client, lines, priority, as_json)
-            return
-        # The file for the results is opened first: what cannot be written is known before anything is paid for.
-        with results_file(out, {line.task_id for line in lines}) if out else contextlib.nullcontext() as results:
-            _answer(client, lines, priority, patience, results)
+    try:
+        with stopping(GO_ON):
+            if patience is None:
+                _submit(client, lines, priority, as_json)
+                return
+            # The file for the results is opened first: what cannot be written is known before anything is paid for.
+            with results_file(out, {line.task_id for line in lines}) if out else contextlib.nullcontext() as results:
+                _answer(client, lines, priority, patience, results)
+    except Unreachable as error:
+        raise Unreachable(f"{error} {GO_ON}") from error
 
 
 def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool) -> None:

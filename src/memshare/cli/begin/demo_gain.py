@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shutil
+import sys
 import tempfile
 import threading
 import time
@@ -20,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memshare.client.client import Client
-from memshare.demo.gain import POOL, DemoStage, Gain, Helped, divide, most_helpful, play
+from memshare.demo.gain import AGENT, POOL, DemoStage, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
@@ -194,7 +195,7 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
         f"Paired, question by question, that is {gain.share:+.0%} ± {gain.error:.0%} over alone: {gain.won} were won,"
         f" {gain.lost} lost."
     )
-    _print_next(folder, agents, memories, has_model=has_model)
+    print_next(folder, agents, memories, has_model=has_model)
 
 
 def _own_folder() -> Path:
@@ -231,12 +232,14 @@ def _print_faults(stages: Sequence[DemoStage]) -> None:
         console.print(f"{len(faults)} answers were not graded, and are not counted: {faults[0]}", style="yellow")
 
 
-def _print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -> None:
+def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -> None:
+    """Print how to go on with the pool that the demo leaves."""
     lines = [
-        f"\nThe pool stays, with {memories} memories, until the next demo. Go on with it:",
+        f"\nThe agent {AGENT} and its pool {POOL} stay, with {memories} memories, until the next demo. Go on:",
+        *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
         f"  export MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents}",
         "  memshare up",
-        "In a second terminal, with the same two variables:",
+        "In a second terminal, after the lines that stand above `memshare up`:",
         f'  memshare memories search "books by authors from Norway" --pool {POOL}',
         "  memshare retriever status",
         "Other demos, with a model: memshare demo --agents, --agent reasoning, --concepts.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
@@ -47,3 +48,16 @@ def test_plain_lines_are_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) 
     with DemoView(console, plain=True) as view:
         view.say("starting")
         wait_for(lambda: said.getvalue().count("starting") >= 3, 20, "two more lines")
+
+
+@pytest.mark.parametrize("on_the_path", [True, False])
+def test_it_says_how_to_reach_memshare_where_a_shell_does_not_find_it(
+    on_the_path: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = tmp_path / "memshare"
+    command.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path if on_the_path else tmp_path / "nothing"))
+
+    demo_gain.print_next(tmp_path, tmp_path / "agents", 3, has_model=True)
+
+    assert ("bin/activate" in capsys.readouterr().out) is not on_the_path
