@@ -5,7 +5,7 @@ BIN := .venv/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick check format lint types contract bench real evaluate faults soak deploy-test pictures docs clean
+.PHONY: help install demo test quick check format lint types contract bench real evaluate faults soak images deploy-test pictures docs clean
 
 help:  ## Show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | \
@@ -90,6 +90,14 @@ faults: .venv/.installed-dev  ## Break everything on purpose with 1,000 tasks in
 MINUTES ?= 20
 soak: .venv/.installed-dev  ## Keep a whole deployment under load for MINUTES, restart its workers, and see what grows
 	$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
+
+IMAGE ?= memshare
+ENGINE ?= docker
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+images:  ## Build the three images, tagged IMAGE:VERSION, with the options BUILD and the engine ENGINE
+	$(ENGINE) build -f deploy/image/Dockerfile $(BUILD) --target light -t $(IMAGE):$(VERSION) .
+	$(ENGINE) build -f deploy/image/Dockerfile $(BUILD) --target memory -t $(IMAGE):$(VERSION)-memory .
+	$(ENGINE) build -f deploy/image/Dockerfile $(BUILD) --target full -t $(IMAGE):$(VERSION)-full .
 
 deploy-test: .venv/.installed-dev  ## Build the images, run compose with an engine of its own, and break it: root alone, no registry
 	$(BIN)/python -m tests.deploy

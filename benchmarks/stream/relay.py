@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import defaultdict
@@ -80,7 +81,8 @@ def relaying(servers: Mapping[str, str]) -> Iterator[Relay]:
                     self.send_header(name, reply.headers[name])
             self.send_header("content-length", str(len(reply.content)))
             self.end_headers()
-            self.wfile.write(reply.content)
+            with contextlib.suppress(ConnectionError):  # who asked has given up
+                self.wfile.write(reply.content)
 
         def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002 - its name there
             pass

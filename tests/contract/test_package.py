@@ -7,6 +7,7 @@ names are put into an environment that borrows the installed dependencies.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -49,9 +50,23 @@ def wheel(built: Path) -> Path:
 @pytest.fixture
 def environment(tmp_path: Path) -> Path:
     """The Python of an empty environment, whose path has spaces."""
-    folder = tmp_path / "a path with spaces"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=60)
+    return environment_of(sys.executable, tmp_path / "a path with spaces")
+
+
+def environment_of(python: str | Path, folder: Path) -> Path:
+    subprocess.run([python, "-m", "venv", "--without-pip", folder], check=True, timeout=60)
     return folder / "bin" / "python"
+
+
+@pytest.fixture(params=["3.12", "3.13"])
+def newer(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """The Python of an empty environment of another version, where the machine has it."""
+    version: str = request.param
+    for one in (shutil.which(f"python{version}"), *sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))):
+        # A shim of pyenv may be there, and the version not.
+        if one and subprocess.run([one, "-c", "import venv"], capture_output=True, check=False).returncode == 0:
+            return environment_of(one, tmp_path / "newer")
+    pytest.skip(f"there is no Python {version} on the PATH or in ~/.pyenv")
 
 
 def run(*command: str | Path) -> str:
@@ -103,6 +118,30 @@ def test_it_is_imported_beside_other_packages_called_agents_and_llm(wheel: Path,
     assert Path(run(environment, "-I", "-c", CHECK).strip()).is_relative_to(folder)
     assert run(environment, "-I", "-c", "import agents, llm; print(agents.MINE, llm.MINE)") == "True True\n"
     assert "Usage: memshare" in run(environment.with_name("memshare"), "--help")
+
+
+def test_sdist_and_wheel_are_built_by_newer_pythons_and_compile_there(wheel: Path, newer: Path, tmp_path: Path) -> None:
+    folder = site_packages(newer)
+    borrowed = folder / "borrowed.pth"  # what builds is Python alone, so it runs there, too
+    borrowed.write_text(sysconfig.get_path("purelib"), encoding="utf-8")
+    run(newer, "-I", "-m", "build", "--no-isolation", "--outdir", tmp_path / "dist", ROOT)
+    borrowed.unlink()
+    [made] = (tmp_path / "dist").glob("*.whl")
+
+    pip_install(newer, "--no-deps", "--no-index", made)
+
+    with zipfile.ZipFile(made) as theirs, zipfile.ZipFile(wheel) as ours:
+        assert theirs.namelist() == ours.namelist()
+    assert len(list((tmp_path / "dist").glob("*.tar.gz"))) == 1
+    run(newer, "-I", "-W", "error", "-m", "compileall", "-q", *folder.glob("memshare*"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("CI"), reason="installs from the package index, which CI does")
+def test_it_is_installed_on_newer_pythons_with_all_that_it_depends_on(wheel: Path, newer: Path) -> None:
+    pip_install(newer, wheel)
+
+    assert "Usage: memshare" in run(newer.with_name("memshare"), "submit", "--help")
 
 
 @pytest.mark.slow

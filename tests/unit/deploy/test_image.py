@@ -12,10 +12,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import yaml
 from dockerfile_parse import DockerfileParser
 
 from memshare.extras import BRINGS, MODULES
-from tests.unit.deploy.chart import DEPLOY
+from tests.unit.deploy.chart import CHART, DEPLOY, PRODUCTION
 
 ROOT = DEPLOY.parent
 DOCKERFILE = DEPLOY / "image" / "Dockerfile"
@@ -226,3 +227,22 @@ def test_a_program_that_the_image_runs_is_in_it() -> None:
     assert installed.count("pip install --no-compile --no-deps --require-hashes") == 3
     assert all("otel" in extras_of(image) for image in ("light", "memory", "full"))
     assert "flower" in extras_of("light")
+
+
+def test_make_images_builds_each_image_with_the_tag_of_this_version_that_compose_and_the_chart_ask_for() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    command = ["make", "--dry-run", "images", "ENGINE=engine", "BUILD=--build-arg A=b"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True).stdout
+    pattern = rf"^engine build -f {DOCKERFILE.relative_to(ROOT)} --build-arg A=b --target (\w+) -t (\S+) \.$"
+    built = dict(re.findall(pattern, said, re.M))
+    chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+    compose = (DEPLOY / "compose" / "compose.yaml").read_text()
+
+    assert built == {
+        "light": f"memshare:{version}", "memory": f"memshare:{version}-memory", "full": f"memshare:{version}-full",
+    }  # fmt: skip
+    assert len(said.splitlines()) == 3
+    assert set(built) == {name for name in stages() if name in ("light", "memory", "full")}
+    assert sorted(built.values()) == sorted(re.findall(r"\$\{MEMSHARE_\w*IMAGE:-(.*?)\}", compose))
+    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert yaml.safe_load(PRODUCTION.read_text())["image"]["tag"] == version

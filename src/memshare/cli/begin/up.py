@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
+import socket
 import threading
 import time
 from collections import Counter
@@ -78,6 +80,7 @@ def up(
             serve_port=port or None,
         )
         ready = False
+        notify("STATUS=Starting")
         try:
             with waiting("Starting"):
                 supervisor.start()
@@ -88,16 +91,32 @@ def up(
                 contextlib.closing(Client(settings)) as client,
             ):
                 _say_ready(supervisor, as_json=as_json)
+                notify("READY=1", "STATUS=Up")
                 _watch(supervisor, client, told_to_end, as_json=as_json)
         except KeyboardInterrupt:
             if not ready:
                 raise
             return  # Ctrl-C is how it ends
         finally:
-            with waiting(f"Ending; running tasks may finish, for up to {settings.grace + 10:g} s"):
+            ending = f"Ending; running tasks may finish, for up to {settings.grace + 10:g} s"
+            # The memory service is told to end after the other workers, and may take as long; others have 10 s each.
+            notify("STOPPING=1", f"STATUS={ending}", f"EXTEND_TIMEOUT_USEC={2 * settings.grace + 50:.0f}000000")
+            with waiting(ending):
                 supervisor.stop()
             if ready:
                 errors.print("Ended. What was not finished goes on when `memshare up` runs again.")
+
+
+def notify(*assignments: str) -> None:
+    """Tell systemd how it is, as sd_notify(3) has it: a datagram to NOTIFY_SOCKET, where there is one.
+
+    A service manager that does not read it within 5 seconds goes without.
+    """
+    if address := os.environ.get("NOTIFY_SOCKET"):
+        message = "\n".join(" ".join(one.split()) for one in assignments)  # a line more would be an assignment more
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sending:
+            sending.settimeout(5)
+            sending.sendto(message.encode(), f"\0{address[1:]}" if address.startswith("@") else address)
 
 
 @contextlib.contextmanager
@@ -147,6 +166,7 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:
     def revive() -> None:
+        notify("WATCHDOG=1")
         for child in supervisor.revive():
             if as_json:
                 print_json({"restarted": child.name, "restarts": child.restarts})
@@ -202,9 +222,11 @@ class _Status:
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
-            self._live.update(_line(ledger.open_messages(), self._troubles.tell(), done, self._memories))
+            line = _line(ledger.open_messages(), self._troubles.tell(), done, self._memories)
         except (MemshareError, redis.RedisError, OSError) as error:
-            self._live.update(styled((str(error), "yellow")))
+            line = styled((str(error), "yellow"))
+        self._live.update(line)
+        notify(f"STATUS={line.plain}")
 
 
 def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:

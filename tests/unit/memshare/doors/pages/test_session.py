@@ -196,3 +196,23 @@ def test_who_may_do_everything_sees_and_ends_the_sessions_of_a_token(elsewhere: 
     elsewhere.cookies.clear()
     elsewhere.cookies.set(COOKIE, stolen)
     assert elsewhere.get("/now").headers["location"] == "/sign-in"
+
+
+def test_who_comes_through_a_proxy_that_sends_their_token_needs_no_sign_in(backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("admin",), None)
+    proxied = TestClient(
+        rest_app(backend), base_url=ELSEWHERE, client=("127.0.0.1", 50_000), follow_redirects=False,
+        headers={"X-Forwarded-Proto": "https", "X-Auth-Request-Email": "root@example.org"},
+    )  # fmt: skip
+    own = {"Authorization": f"Bearer {token}"}
+    form = FORM | {"Origin": ELSEWHERE.replace("http:", "https:")}
+
+    shown = proxied.get("/access", headers=own)
+    assert (shown.status_code, "set-cookie" in shown.headers) == (200, False)
+    assert "<bdi>ada</bdi>" in shown.text
+    assert proxied.post("/access/ada/sign-out", headers=own | form).status_code == 303
+    assert (
+        proxied.post("/access/ada/sign-out", headers=own | form | {"Origin": "https://evil.example"}).status_code == 403
+    )
+    for nobody in ({}, {"Authorization": "Bearer "}):
+        assert proxied.get("/access", headers=nobody).headers["location"] == "/sign-in"
