@@ -92,6 +92,7 @@ class AnswerStage:
                 mode=mode,
                 among=Where(ids_not=task.not_shown),
                 new_pool=True,
+                kind=task.kind,
                 submitter=task.submitter,
                 reader=self.chat.name if has_model(self.chat) else None,
             )
@@ -114,6 +115,7 @@ class AnswerStage:
                 self.agent.pool,
                 k,
                 mode,
+                kind=task.kind,
                 not_shown=task.not_shown,
                 asked_by=task.submitter,
             )
@@ -217,6 +219,7 @@ class AnswerStage:
             journey=journey,
             pool=self.agent.pool,
             prompt=task.text,
+            kind=task.kind,
             submitter=task.submitter,
             shown=first.shown,
             verdict=first.verdict,

@@ -14,6 +14,7 @@ from memshare_broker.runtime.worker import WorkerPart, at_shutdown, open_stage_s
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.credibility import Bandit
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
@@ -51,8 +52,9 @@ def open_door(settings: Settings) -> DoorServer:
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(open_stage_services(settings).send, app)
-    curate = Curate(pool, client, send, concepts=settings.concepts, text_limit=settings.prompt_limit)
-    service = Service(pool, curate, Forgetting(pool, client, send, concepts=settings.concepts), known)
+    concepts, bandit = settings.concepts, Bandit(settings.alpha, settings.credit_half_life)
+    curate = Curate(pool, client, send, concepts=concepts, text_limit=settings.prompt_limit, bandit=bandit)
+    service = Service(pool, curate, Forgetting(pool, client, send, concepts=concepts, bandit=bandit), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()
@@ -74,6 +76,7 @@ def _register(app: App, settings: Settings) -> None:
                 keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
                 concepts=settings.concepts,
                 text_limit=settings.prompt_limit,
+                bandit=Bandit(settings.alpha, settings.credit_half_life),
             )
         ),
         pool=lambda: open_pool(settings),

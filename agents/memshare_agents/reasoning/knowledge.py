@@ -28,6 +28,7 @@ class Knowledge:
         k: int,
         mode: Mode,
         *,
+        kind: str | None = None,
         not_shown: tuple[UUID, ...] = (),
         asked_by: str | None = None,
     ) -> None:
@@ -35,6 +36,7 @@ class Knowledge:
         self._pool = pool
         self._k = k
         self._mode = mode
+        self._kind = kind
         self._not_shown = not_shown
         self._asked_by = asked_by
         self._version: int | None = None
@@ -67,6 +69,7 @@ class Knowledge:
             k=self._k,
             mode=self._mode,
             among=among.where(ids_not=self._not_shown),
+            kind=self._kind,
             new_pool=True,
             asked_by=self._asked_by,
         )

@@ -174,6 +174,14 @@ class LearningSettings(BaseModel):
         le=1,
         description="Largest share of the memories shown that may come from one submitter, if there are others.",
     )
+    credit_half_life: float = Field(
+        default=90,
+        ge=0,
+        description="Days after which [credit](knowledge.md#credibility) counts half; 0: it never fades.",
+    )
+    alpha: float = Field(
+        default=1, ge=0, le=1, description="How much doubt counts in favour of a [memory](knowledge.md#credibility): α."
+    )
     near_enough: float | None = Field(
         default=None, ge=-1, le=1, description="Least similarity of an answer. Unset: what a pool's grades suggest."
     )

@@ -111,6 +111,7 @@ class VerdictTask(Message):
     journey: str
     pool: Label
     prompt: str
+    kind: Label | None = None
     submitter: Label = "anonymous"
     shown: tuple[Shown, ...]
     verdict: float = Field(ge=0, le=1)

@@ -15,7 +15,7 @@ from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
 from memshare_memory.belief import reward
 from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GivenCredit, GradeOfKind, WaitingEvidence
-from memshare_memory.belief.credibility import D, features
+from memshare_memory.belief.credibility import BANDIT, Bandit, D, features
 from memshare_memory.belief.reward import Usual, trust
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, memory_id
@@ -164,10 +164,12 @@ class Crediting:
     What comes from outside, by a door or as an offered pair, is one word for each person and memory: the last.
     """
 
-    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS, *, learn: bool = True) -> None:
+    def __init__(
+        self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS, bandit: Bandit = BANDIT, *, learn: bool = True
+    ) -> None:
         """For `keep_days` it is known that a task has credited. Without `learn` there is no evidence."""
         self._client = client
-        self._arms = Arms(client, keep_days)
+        self._arms = Arms(client, keep_days, bandit)
         self._given = GivenCredit(client)
         self._writers = Writers(client, keep_days)
         self._learn = learn
@@ -216,7 +218,7 @@ class Crediting:
             if memory and one.share != 0 and not self._is_self_praise(task, memory):
                 # That of a pair without a share is counted, and weighs nothing: its learner ranks it.
                 weight = float(memory.is_statement) if one.share is None else one.share
-                x = features(memory, task.prompt, one.similarity) if weight else NOTHING
+                x = features(memory, task.prompt, one.similarity, task.kind) if weight else NOTHING
                 earned[memory.pool].append(Credit(memory.id, x, earning, weight))
         waiting = WaitingEvidence()
         for pool in dict.fromkeys((*earned, task.pool)):

@@ -22,6 +22,7 @@ from memshare_memory.admit.crediting import Credited, Crediting, followed, is_fr
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS
+from memshare_memory.belief.credibility import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums
 from memshare_memory.memory import Memory
@@ -45,16 +46,17 @@ class SettleStage:
         keep_days: float = KEEP_MARKER_DAYS,
         concepts: bool = False,
         text_limit: int = PROMPT_LIMIT,
+        bandit: Bandit = BANDIT,
     ) -> None:
         """With `concepts`, those of what is stored are asked for. No longer text than `text_limit` is stored."""
         self._pool = pool
         self._client = client
-        self._crediting = Crediting(client, keep_days, learn=lessons.learn)
+        self._crediting = Crediting(client, keep_days, bandit, learn=lessons.learn)
         self._lift = LiftSums(client, keep_days)
         self._how_many = HowMany(client, keep_days)
         self._helped = HelpedFrom(client, keep_days)
         self._admission = Admission(client, after_admission(client, lessons, concepts=concepts))
-        self._ranking = CredibilityRanking(client)
+        self._ranking = CredibilityRanking(client, bandit)
         self._concepts = concepts
         self._text_limit = text_limit
         self._turns: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)

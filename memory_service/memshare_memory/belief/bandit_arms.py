@@ -13,7 +13,7 @@ import redis
 
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.belief.credibility import Arm, Array, D
+from memshare_memory.belief.credibility import BANDIT, Arm, Array, Bandit, D
 from memshare_memory.belief.trust import waiting_key
 
 INDEX = "memshare:credits_by"
@@ -22,18 +22,22 @@ _KIND = "kind "
 """With this begins a field of what tasks of a kind scored; every other one is a memory."""
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
+_SIZE = D * (D + 1) // 2 + D + 3  # numbers of an arm
+_SINCE = 20_784  # 2026-11-27, in days since 1970: from when on credit fades that was given before it did
 
 KEEP_FAIR = Path(__file__).with_name("keep_fair.lua")
 """The Lua function by which a hash of people's words is bounded, to stand before a script that calls it."""
-CREDIT = Script(__file__, "credit", KEEP_FAIR, index=INDEX)
-TAKE_BACK_CREDIT = Script(__file__, "take_back_credit")
+_ADD_SUMS = Path(__file__).with_name("add_sums.lua")
+CREDIT = Script(__file__, "credit", _ADD_SUMS, KEEP_FAIR, index=INDEX, size=_SIZE, since=_SINCE)
+TAKE_BACK_CREDIT = Script(__file__, "take_back_credit", _ADD_SUMS, size=_SIZE, since=_SINCE)
 
 
 class GivenCredit:
     """For every pool and submitter a hash: memory → the sums that their tasks added to its arm."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, bandit: Bandit = BANDIT) -> None:
         self._client = client
+        self._bandit = bandit
 
     def of(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, dict[str, str]]:
         """The memories among these that were credited, with the sums of each submitter."""
@@ -69,8 +73,8 @@ class GivenCredit:
         return any(of != submitter for of in self._submitters(pool))
 
     def take_back(self, submitter: str) -> int:
-        """Subtract all that a submitter's tasks gave, also to what is usual; returns how many memories had it."""
-        taken = 0
+        """Subtract what is left of all that a submitter's tasks gave, also to what is usual; returns from how many."""
+        taken, today, half_life = 0, self._bandit.today(), self._bandit.half_life
         for pool in self._pools(submitter):
             key = given_key(pool, submitter)
             self._client.delete(last_words_key(pool, submitter))
@@ -78,7 +82,10 @@ class GivenCredit:
             fields = [str(field) for field in self._client.hkeys(key)]
             for start in range(0, len(fields), _AT_ONCE):
                 some = fields[start : start + _AT_ONCE]
-                taken += int(TAKE_BACK_CREDIT(self._client, arms=arms, given=key, usual=usual, fields=some))
+                of = TAKE_BACK_CREDIT(
+                    self._client, arms=arms, given=key, usual=usual, today=today, half_life=half_life, fields=some
+                )
+                taken += int(of)
             if not self._client.exists(key):
                 self._client.srem(INDEX, member_of(pool, submitter))
         return taken
@@ -100,9 +107,13 @@ class GivenCredit:
         return sorted((pool, submitter) for pool, _, submitter in pairs)
 
 
-def less(sums: str, given: str) -> str | None:
-    """The sums of an arm without what somebody gave; None where that was all of its credit."""
-    left = [float(one) - float(other) for one, other in zip(sums.split(), given.split(), strict=True)]
+def less(sums: str, given: str, bandit: Bandit = BANDIT) -> str | None:
+    """The sums of an arm without what is left of what somebody gave; None where that was all of its credit."""
+    has, gave = _numbers(sums), _numbers(given)
+    at = max(has[-1], gave[-1])
+    for one in (has, gave):
+        one[1:-1] *= bandit.left(at - one[-1])
+    left = [*(has - gave)[:-1], at]
     return None if left[0] < 0.5 else " ".join(f"{number:.17g}" for number in left)
 
 
@@ -129,8 +140,8 @@ def member_of(pool: str, submitter: str) -> str:
     return f"{pool}{_BETWEEN}{submitter}"
 
 
-# An arm is one line of text: how many credits, the upper triangle of Σ w·xxᵀ row by row, and b. Numbers are written so
-# that reading them gives the same ones.
+# An arm is one line of text: how many credits, the upper triangle of Σ w·xxᵀ row by row, b, how many credits are left,
+# and the day, since 1970, on which all but the first were so. Reading numbers gives the same ones as were written.
 KEEP_MARKER_DAYS = 7.0
 _UPPER = np.triu_indices(D)
 _PLACES = np.zeros((D, D), dtype=np.intp)  # of the numbers of a symmetric matrix in its upper triangle
@@ -165,11 +176,12 @@ class WaitingEvidence(NamedTuple):
 class Arms:
     """The arms of all pools, in one Redis."""
 
-    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS) -> None:
+    def __init__(self, client: redis.Redis, keep_days: float = KEEP_MARKER_DAYS, bandit: Bandit = BANDIT) -> None:
         """For `keep_days` it is known that a task has credited: no shorter than it may be tried again."""
         self._client = client
         self._keep = int(keep_days * 86_400)
         self._given = GivenCredit(client)
+        self.bandit = bandit
 
     def add(
         self,
@@ -192,8 +204,10 @@ class Arms:
         if not earned and graded is None and not evidence:
             return WaitingEvidence()
         sums_of: list[str] = []
+        today = self.bandit.today()
         for one in earned:
-            sums = (1.0, *(one.weight * np.outer(one.x, one.x)[_UPPER]), *(one.weight * one.reward * one.x))
+            a, b = one.weight * np.outer(one.x, one.x)[_UPPER], one.weight * one.reward * one.x
+            sums = (1.0, *a, *b, 1.0, today)
             sums_of += [str(one.memory), " ".join(repr(float(number)) for number in sums)]
         counts = CREDIT(
             self._client,
@@ -208,6 +222,8 @@ class Arms:
             kind=(graded.kind or "") if graded else "",
             score=graded.score if graded else "",
             replaces=replaces,
+            today=today,
+            half_life=self.bandit.half_life,
             credits=sums_of,
             evidence=[part for one in evidence for part in (one.key, one.model_dump_json())],
         )
@@ -215,16 +231,21 @@ class Arms:
 
     def of(self, pool: str, memories: Sequence[UUID]) -> list[Arm]:
         """The arms of some memories, in their order."""
-        return read_arms(self.ask(self._client, pool, memories)) if memories else []
+        return self.read(self.ask(self._client, pool, memories)) if memories else []
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
-        """Ask for the arms of some memories, in a pipeline too; `read_arms` reads the reply."""
+        """Ask for the arms of some memories, in a pipeline too; `read` reads the reply."""
         return client.hmget(arms_key(pool), [str(one) for one in memories])
+
+    def read(self, texts: Iterable[str | None]) -> list[Arm]:
+        """Arms as they lie in Redis, as they are now; a memory that was never credited has none there."""
+        today, known = self.bandit.today(), [None if text is None else _read(text) for text in texts]
+        return [_UNTRIED if one is None else one[0].faded(self.bandit.left(today - one[1])) for one in known]
 
     def some(self, pool: str, most: int) -> list[Arm]:
         """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
         found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
-        return read_arms(str(text) for text in found[1::2])
+        return self.read(str(text) for text in found[1::2])
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Forget what memories were worth, and who gave it to them."""
@@ -234,13 +255,14 @@ class Arms:
             self._given.drop(pool, names)
 
 
-def read_arms(texts: Iterable[str | None]) -> list[Arm]:
-    """Arms as they lie in Redis; a memory that was never credited has none there."""
-    return [_UNTRIED if text is None else _read(text) for text in texts]
-
-
 @lru_cache(maxsize=20_000)
-def _read(text: str) -> Arm:
-    numbers = np.array(text.split(), dtype=np.float64)
+def _read(text: str) -> tuple[Arm, float]:
+    """An arm, and the day on which it was so."""
+    numbers = _numbers(text)
     a = numbers[1 : 1 + len(_UPPER[0])][_PLACE_OF].reshape(D, D)
-    return Arm(a + np.eye(D), numbers[-D:], int(numbers[0]))
+    return Arm(a + np.eye(D), numbers[-D - 2 : -2], int(numbers[0]), float(numbers[-2])), float(numbers[-1])
+
+
+def _numbers(text: str) -> Array:
+    numbers = np.array(text.split(), dtype=np.float64)
+    return numbers if len(numbers) == _SIZE else np.append(numbers, (numbers[0], _SINCE))

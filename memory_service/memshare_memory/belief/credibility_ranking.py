@@ -11,8 +11,8 @@ import numpy as np
 import redis
 
 from memshare_broker.presence import INVENTED
-from memshare_memory.belief.bandit_arms import Arms, read_arms
-from memshare_memory.belief.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.bandit_arms import Arms
+from memshare_memory.belief.credibility import BANDIT, PRIOR, Arm, Bandit, corrected, features, in_general, upper_bounds
 from memshare_memory.contradictions.conflicts import (
     Conflicts,
     Rivals,
@@ -35,26 +35,28 @@ class CredibilityEstimate(NamedTuple):
 
 
 class FoundFor(NamedTuple):
-    """Hits found in a pool for the text of a task."""
+    """Hits found in a pool for the text of a task, of some kind."""
 
     pool: str
     text: str
     hits: Sequence[Hit]
+    kind: str | None = None
 
 
 class CredibilityRanking:
     """Ranking of memories by the data kept beside them: their arms and their conflicts."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, bandit: Bandit = BANDIT) -> None:
         self._client = client
-        self.arms = Arms(client)
+        self._alpha = bandit.alpha
+        self.arms = Arms(client, bandit=bandit)
         self.conflicts = Conflicts(client)
 
     def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[CredibilityEstimate]:
         """How credible some memories of a pool are, in their order."""
         arms = self.arms.of(pool, [memory.id for memory in memories])
         contexts = np.array([in_general(memory) for memory in memories])
-        bounds = upper_bounds(arms, contexts)
+        bounds = upper_bounds(arms, contexts, self._alpha)
         return [CredibilityEstimate(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
 
     def note(self, store: Store, ids: Collection[UUID]) -> None:
@@ -80,7 +82,7 @@ class CredibilityRanking:
         `memshare_memory.contradictions.conflicts`. Rivals that were not found take another look.
         """
         looks = self._look(tasks)
-        bounds = iter(_bounds(tasks, looks))
+        bounds = iter(_bounds(tasks, looks, self._alpha))
         ranked = []
         each_beaten, brought_in = self._beaten(store, tasks, looks)
         for task, look, beaten in zip(tasks, looks, each_beaten, strict=True):
@@ -105,7 +107,7 @@ class CredibilityRanking:
             replies = iter(look.execute())
         looks = []
         for some in ids:
-            arms, texts = (read_arms(next(replies)), next(replies)) if some else ([], [])
+            arms, texts = (self.arms.read(next(replies)), next(replies)) if some else ([], [])
             looks.append(_Look(some, arms, texts, read_rivals(some, texts)))
         made_up = {str(agent): frozenset(json.loads(kinds)) for agent, kinds in next(replies, {}).items()}
         return [look._replace(made_up=made_up) for look in looks]
@@ -135,9 +137,9 @@ class CredibilityRanking:
                 known |= {memory.id: (memory, arm, True) for memory, arm in zip(of_pool, arms, strict=True)}
         involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
         contexts = np.array([in_general(memory) for memory, *_ in involved])
-        bounds = upper_bounds([arm for _, arm, _ in involved], contexts)
+        bounds = upper_bounds([arm for _, arm, _ in involved], contexts, self._alpha)
         strength = {
-            memory.id: Strength(float(p), -memory.created, arm.credits, proven)
+            memory.id: Strength(float(p), -memory.created, round(arm.unfaded), proven)
             for (memory, arm, proven), p in zip(involved, bounds, strict=True)
         }
         return [weaker(look.rivals, strength) for look in looks], brought_in
@@ -164,7 +166,7 @@ class _Look(NamedTuple):
         return frozenset(UUID(word[1:]) for word in (text or "").split())
 
 
-def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[float]:
+def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look], alpha: float) -> list[float]:
     """p of all hits, task by task; that of most is known without computing, for they were never credited."""
     found = [
         (task, hit, arm)
@@ -172,6 +174,6 @@ def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look]) -> list[float]:
         for hit, arm in zip(task.hits, look.arms, strict=True)
     ]
     tried = [one for one in found if one[2].is_tried]
-    contexts = [features(hit.memory, task.text, hit.similarity) for task, hit, _ in tried]
-    computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts)).tolist())
-    return [next(computed) if arm.is_tried else ALPHA for *_, arm in found]
+    contexts = [features(hit.memory, task.text, hit.similarity, task.kind) for task, hit, _ in tried]
+    computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts), alpha).tolist())
+    return [next(computed) if arm.is_tried else PRIOR for *_, arm in found]

@@ -15,6 +15,7 @@ from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.belief.credibility import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityEstimate, CredibilityRanking
 from memshare_memory.contradictions.comparisons import ComparisonRequests, Send
 from memshare_memory.contradictions.conflicts import MemoryConflict, Rivals, Verdict
@@ -151,6 +152,7 @@ class Curate:
         *,
         concepts: bool = False,
         text_limit: int = PROMPT_LIMIT,
+        bandit: Bandit = BANDIT,
     ) -> None:
         """With `send`, what is brought in or changed is compared with what it may contradict.
 
@@ -163,7 +165,7 @@ class Curate:
         self._concepts = concepts
         self._pool = pool
         self._client = client
-        self._ranking = CredibilityRanking(client)
+        self._ranking = CredibilityRanking(client, bandit)
         self._worths = Worths(client)
 
     def get(self, memory: UUID) -> Memory:

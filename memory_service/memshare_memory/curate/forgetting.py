@@ -18,6 +18,7 @@ from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit_arms import GivenCredit, less
+from memshare_memory.belief.credibility import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.comparisons import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
@@ -171,7 +172,15 @@ EXAMPLES = 5  # memories that a preview shows
 class Forgetting:
     """Takes memories out of the pool, and puts them back."""
 
-    def __init__(self, pool: Pool, client: redis.Redis, send: Send | None = None, *, concepts: bool = False) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        client: redis.Redis,
+        send: Send | None = None,
+        bandit: Bandit = BANDIT,
+        *,
+        concepts: bool = False,
+    ) -> None:
         """With `send` and `concepts`, what comes back before its concepts were known is asked about."""
         self._send = send if concepts else None
         self._pool = pool
@@ -179,8 +188,9 @@ class Forgetting:
         self._worths = Worths(client)
         self._trash = Trash(client)
         self._take_out = TakeOut(client)
-        self._ranking = CredibilityRanking(client)
-        self._given = GivenCredit(client)
+        self._ranking = CredibilityRanking(client, bandit)
+        self._given = GivenCredit(client, bandit)
+        self._bandit = bandit
 
     def preview(self, forget: Forget) -> ForgetPreview:
         """Memories that `forget` or `purge` would take; changes nothing. Raises `BadInput` for an unknown id."""
@@ -286,9 +296,8 @@ class Forgetting:
         items = [one for one in self._trash.every() if one.arm is not None and submitter in one.given]
         for item in items:
             left = {name: sums for name, sums in item.given.items() if name != submitter}
-            self._trash.put(
-                [item.model_copy(update={"arm": less(item.arm or "", item.given[submitter]), "given": left})]
-            )
+            arm = less(item.arm or "", item.given[submitter], self._bandit)
+            self._trash.put([item.model_copy(update={"arm": arm, "given": left})])
 
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, ForgottenMemory]:
         if request.submitter is not None:

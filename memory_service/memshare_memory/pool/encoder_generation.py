@@ -11,6 +11,7 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
+from memshare_memory.belief.credibility import Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.writers import Writers
 from memshare_memory.encoders.encoder import ENCODER, Encoder, first_name, folder_of, origin_of
@@ -63,7 +64,8 @@ def open_generation(settings: Settings, client: redis.Redis, name: str) -> Recal
     layout = Layout(encoder.name, encoder.dimension)
     is_other = layout_in_use(settings) not in (None, layout)
     store = open_store(settings, layout, owner=" ".join(sys.argv), beside=is_other)
-    ranking, retriever = CredibilityRanking(client), Retriever(client, encoder, learns=settings.learn)
+    ranking = CredibilityRanking(client, Bandit(settings.alpha, settings.credit_half_life))
+    retriever = Retriever(client, encoder, learns=settings.learn)
     recall = Recall(store, encoder, retriever, ranking, settings.submitter_share, Writers(client))
     weakref.finalize(recall, store.close)
     if is_other:

@@ -255,7 +255,7 @@ class RecallBatch:
 
     def _rank(self, recalls: Sequence[BatchedRecall]) -> None:
         if self._ranking is not None:
-            tasks = [FoundFor(one.asked.pool, one.asked.text, one.hits) for one in recalls]
+            tasks = [FoundFor(one.asked.pool, one.asked.text, one.hits, one.asked.kind) for one in recalls]
             for one, hits in zip(recalls, self._ranking.ranked(self._store, tasks), strict=True):
                 one.hits = hits
 

@@ -21,6 +21,7 @@ class RecallQuery(Message):
     k: int = Field(ge=0, le=MAX_MEMORIES)
     mode: Mode = "dense"
     among: Where = Where()
+    kind: Label | None = Field(default=None, description="the kind of the task, which says nothing of theirs")
     submitter: Label | None = Field(
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )

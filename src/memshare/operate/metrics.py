@@ -22,7 +22,7 @@ from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.belief.bandit_arms import Arms
-from memshare_memory.belief.credibility import ALPHA, as_shown, upper_bounds
+from memshare_memory.belief.credibility import BANDIT, PRIOR, Bandit, as_shown, upper_bounds
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.retriever import adapter_key, version_key
@@ -37,9 +37,9 @@ QUANTILES = (0.1, 0.5, 0.9)
 class SharedMetrics(Collector):
     """The metrics of one Redis; while it does not answer, `memshare_up` is 0 and there is nothing else."""
 
-    def __init__(self, client: redis.Redis) -> None:
+    def __init__(self, client: redis.Redis, bandit: Bandit = BANDIT) -> None:
         self._client = client
-        self._arms = Arms(client)
+        self._arms = Arms(client, bandit=bandit)
         self._usage = UsageLog(client)
         self._budget = Budget(client, self._usage)
         self._accuracy: dict[str, tuple[str, float | None]] = {}  # by pool, with the key read: a version stays as it is
@@ -111,8 +111,8 @@ class SharedMetrics(Collector):
                 arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
                 tried = [arm for arm in arms if arm.is_tried]
                 if arms:
-                    known = upper_bounds(tried, np.array([as_shown(arm) for arm in tried]))
-                    bounds = [*known, *[ALPHA] * (len(arms) - len(tried))]
+                    known = upper_bounds(tried, np.array([as_shown(arm) for arm in tried]), self._arms.bandit.alpha)
+                    bounds = [*known, *[PRIOR] * (len(arms) - len(tried))]
                     for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
                         spread[pool, str(quantile)] = float(p)
         about = "Credibility p of the memories that were shown and graded, as they were shown."

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
+import redis
 from pydantic import BaseModel
 
 from memshare_agents.prompt import FROM_OTHERS
@@ -10,11 +12,19 @@ from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE, NextMessage
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Turn, Usage
 from memshare_llm.chat import OLLAMA, Reply, Window
+from memshare_memory.belief.bandit_arms import Credit
+from memshare_memory.belief.credibility import features
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Retriever
+from memshare_memory.stores.store import Store
+from tests.support.doors import open_door
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 from tests.support.word_encoder import WordEncoder
@@ -44,6 +54,32 @@ def test_the_result_tells_the_answer_and_what_it_was_made_from(recall: Recall, m
     assert answer.retriever_version == 0
     assert answer.usage == Usage(prompt_tokens=10, completion_tokens=5)
     assert answer.seconds >= 0
+
+
+@pytest.mark.parametrize(("kind", "is_shown"), [("limerick", False), ("sonnet", True)])
+def test_a_memory_that_misled_tasks_of_another_kind_may_be_shown_with_one_of_its_own(
+    settings: Settings,
+    tmp_path: Path,
+    store: Store,
+    encoder: WordEncoder,
+    redis_client: redis.Redis,
+    kind: str,
+    is_shown: bool,
+) -> None:
+    standing, text = CredibilityRanking(redis_client), "new lamp by the sea"
+    recall = Recall(store, encoder, Retriever(redis_client, encoder), standing)
+    lamp = remembered("old lamp by the sea", kind="sonnet")[0]
+    store.put([(lamp, recall.vectors([lamp])[0])])
+    for number in range(6):
+        wrong = Credit(lamp.id, features(lamp, text, 0.8, "limerick"), 0.0)
+        standing.arms.add("poem", f"{number}", [wrong])
+
+    task, pool = AgentTask(prompt=text, kind=kind), Pool(redis_client, recall, lambda _: recall)
+    with open_door(settings.model_copy(update={"data": tmp_path}), pool, redis_client) as memory:
+        answer = AnswerStage(POEM, ScriptedChat("A lamp"), memory, 100).run("1", task).record
+
+    assert isinstance(answer, Answer)
+    assert bool(answer.memories) == is_shown
 
 
 def test_memories_that_do_not_fit_are_neither_shown_nor_credited_and_the_answer_says_so(

@@ -16,6 +16,7 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import set_up
 from memshare_broker.settings import load_settings
+from memshare_memory.belief.credibility import Bandit
 
 REPLY_WITHIN = 3.0  # seconds for Redis; Prometheus itself waits ten
 
@@ -33,7 +34,8 @@ def metrics(
     set_up(load_settings().log_format)
     settings = load_settings()  # again, for what it has to say goes to the log
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(SharedMetrics(connect(settings.redis, tries=0, timeout=REPLY_WITHIN)))
+    client = connect(settings.redis, tries=0, timeout=REPLY_WITHIN)
+    registry.register(SharedMetrics(client, Bandit(settings.alpha, settings.credit_half_life)))
     if once:
         _print(registry, as_json=as_json)
         return

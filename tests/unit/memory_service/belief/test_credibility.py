@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memshare_memory.belief.credibility import ALPHA, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.credibility import ALPHA, FEATURES, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.memory import KNOWLEDGE
 from tests.support.memories import remembered
 
 
@@ -49,6 +50,23 @@ def test_features_have_length_1_and_the_same_bias_whatever_the_context(similarit
     assert x[1] == pytest.approx(max(similarity, 0) * x[0] / 2)
     assert x[2] == pytest.approx(x[0] / 4)
     assert min(x) >= 0
+
+
+@pytest.mark.parametrize(
+    ("of_memory", "of_task", "expected"),
+    [
+        ("sonnet", "limerick", 0.5),
+        ("sonnet", "sonnet", 0),
+        ("sonnet", None, 0),
+        (None, "sonnet", 0),
+        (KNOWLEDGE, "s", 0),
+    ],
+)
+def test_a_context_tells_a_task_of_another_kind(of_memory: str | None, of_task: str | None, expected: float) -> None:
+    x = features(remembered("A lamp", score=100, kind=of_memory)[0], "A lamp", 1.0, of_task)
+
+    assert np.linalg.norm(x) == pytest.approx(1)
+    assert x[FEATURES.index("is of another kind than the task")] == pytest.approx(expected * x[0])
 
 
 @pytest.mark.parametrize(

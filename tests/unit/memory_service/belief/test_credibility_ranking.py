@@ -7,7 +7,7 @@ import redis
 
 from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit_arms import Credit
-from memshare_memory.belief.credibility import features
+from memshare_memory.belief.credibility import Bandit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.conflicts import Verdict
 from memshare_memory.memory import Memory
@@ -123,6 +123,41 @@ def test_credibility_that_tells_rivals_apart_leaves_the_worse_one_out(
 
     credit(standing, wrong, 0.31, times=3)
     assert shown(judging, "the red lamp") == ["red lamp"]
+
+
+def test_a_new_verdict_and_faded_ones_tell_no_rivals_apart(
+    redis_client: redis.Redis, recall: Recall, encoder: WordEncoder
+) -> None:
+    day = [30_000]
+    standing = CredibilityRanking(redis_client, Bandit(today=lambda: day[0]))
+    judging = Recall(recall.store, encoder, Retriever(redis_client, encoder), standing)
+    right, wrong = remember(judging, "red lamp", "It is red."), remember(judging, "the red lamp", "It is blue.")
+    standing.conflicts.judge("poem", right.id, wrong.id, "contradict")
+    credit(standing, wrong, 0.3, times=2)
+
+    day[0] += 180
+    credit(standing, wrong, 0.31, times=1)
+    assert len(shown(judging, "red lamp")) == 2
+
+    credit(standing, wrong, 0.32, times=2)
+    assert shown(judging, "the red lamp") == ["red lamp"]
+
+
+def test_a_memory_of_a_kind_is_told_by_the_kinds_of_the_tasks_that_it_was_shown_for(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    useless = remember(judging, "red lamp", kind="sonnet")
+    for number in range(6):
+        x = features(useless, "red lamp", 1.0, "limerick")
+        standing.arms.add("poem", f"{number}", [Credit(useless.id, x, 0.0)])
+
+    found = []
+    for kind in ("limerick", "sonnet"):
+        asked = RecallQuery(pool="poem", text="red lamp", k=3, kind=kind)
+        [answer] = judging.nearest_each([(asked, judging.encode(["red lamp"]))])
+        found.append(prompts(answer.hits))
+
+    assert found == [[], ["red lamp"]]
 
 
 def test_a_conflict_that_a_person_confirmed_leaves_the_less_credible_one_out(

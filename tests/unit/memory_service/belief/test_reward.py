@@ -26,8 +26,9 @@ def context(chance: np.random.Generator) -> Array:
     """A memory as it may be at any time, shown for any task."""
     prompt = None if chance.random() < 0.3 else "A lamp" * int(chance.integers(1, 40))
     about: dict[str, Any] = {"score": None if chance.random() < 0.3 else float(chance.integers(0, 101))}
-    memory = remembered(prompt, answer="Yes." * int(chance.integers(1, 40)), **about)[0]
-    return features(memory, "x" * int(chance.integers(0, 400)), float(chance.uniform(-0.2, 1)))
+    kind, of_task = chance.choice(["sonnet", "riddle"], size=2)
+    memory = remembered(prompt, answer="Yes." * int(chance.integers(1, 40)), kind=kind, **about)[0]
+    return features(memory, "x" * int(chance.integers(0, 400)), float(chance.uniform(-0.2, 1)), of_task)
 
 
 def extreme(chance: np.random.Generator) -> Array:
@@ -94,6 +95,30 @@ def test_a_larger_share_in_a_verified_answer_raises_a_memory_more() -> None:
     p = [p_of(Arm.untried().credited(x, of_verdict(1), share), x) for share in (0.1, 0.2, 0.6)]
 
     assert ALPHA < p[0] < p[1] < p[2]
+
+
+def test_fading_never_raises_a_memory_that_was_found_wrong_above_an_untried_one() -> None:
+    chance = np.random.default_rng(0)
+    for _ in range(200):
+        arm = Arm.untried()
+        for x, share in history(chance):
+            arm = arm.credited(x, 0.0, share)
+        x = context(chance)
+        alpha = float(chance.choice([0, 0.5, 1, 1]))
+        series = [upper_bounds([arm.faded(left)], x[None], alpha)[0] for left in (1, 0.7, 0.4, 0.1, 1e-3, 1e-20)]
+        assert alpha < 1 or series == sorted(series), "it comes back little by little"
+        assert max(series) <= ALPHA + 1e-9
+
+
+@pytest.mark.parametrize("alpha", [0, 0.5, 1])
+def test_fading_never_puts_a_memory_that_was_found_right_below_an_untried_one(alpha: float) -> None:
+    chance = np.random.default_rng(0)
+    for _ in range(100):
+        arm = Arm.untried()
+        for x, share in history(chance):
+            arm = arm.credited(x, 1.5, share)
+        bounds = upper_bounds([arm.faded(left) for left in (1, 0.5, 1e-3, 0)], np.stack([context(chance)] * 4), alpha)
+        assert min(bounds) >= ALPHA - 1e-9
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,8 @@ from sentence_transformers import SentenceTransformer
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
+from memshare_memory.belief.bandit_arms import Arms, Credit
+from memshare_memory.belief.credibility import Bandit, in_general
 from memshare_memory.encoders.encoder import BUNDLED, ENCODER, bundled_folder, folder_of, origin_of, tuned_name
 from memshare_memory.encoders.reach import Reach
 from memshare_memory.pool.encoder_generation import EXPORTS, encoder_named, name_in_use, open_pool
@@ -58,6 +60,30 @@ def test_a_pool_begins_with_the_encoder_of_the_settings_and_finds_it_again(
 
     assert name_in_use(settings, redis_client) == BUNDLED
     assert open_pool(settings, redis_client)().store.count(Where()) == {"poem": 1}
+
+
+@pytest.mark.parametrize(
+    ("times", "changed", "is_shown"),
+    [
+        (8, {}, True),
+        (8, {"credit_half_life": 0}, False),
+        (2, {"credit_half_life": 0}, True),
+        (2, {"credit_half_life": 0, "alpha": 0}, False),
+    ],
+)
+def test_credit_fades_and_doubt_counts_as_the_settings_say(
+    settings: Settings, redis_client: redis.Redis, times: int, changed: dict[str, float], is_shown: bool
+) -> None:
+    recall = open_pool(settings.model_copy(update=changed), redis_client)()
+    moon, _ = remembered("moon", pool="poem")
+    recall.store.put([(moon, recall.vectors([moon])[0])])
+    wrong, long_ago = Credit(moon.id, in_general(moon), 0.0), Bandit(today=lambda: 10_000)
+    for number in range(times):
+        Arms(redis_client, bandit=long_ago).add("poem", f"{number}", [wrong])
+
+    hits = recall.nearest("poem", "moon", recall.encode(["moon"])[0], 1).hits
+
+    assert bool(hits) == is_shown
 
 
 def test_a_running_pool_follows_to_a_tuned_encoder_and_lets_go_of_the_old_folder(
