@@ -267,7 +267,7 @@ def test_submitting_with_a_full_queue_waits_for_room(
 
 
 def test_where_redis_is_away_it_is_said_how_to_go_on(tmp_path: Path) -> None:
-    nowhere = Settings(data=tmp_path, redis_url=f"redis+socket://{tmp_path}/nobody.sock")
+    nowhere = Settings(data=tmp_path, redis_url=f"unix://{tmp_path}/nobody.sock")
 
     with closing(Client(nowhere)) as client, pytest.raises(Unreachable, match=GO_ON):
         submit_file(
