@@ -77,7 +77,8 @@ def best_memories(
 def skill_text(name: str, agent: Agent, kind: str | None, rubric: Rubric, memories: Sequence[Memory]) -> str:
     """The text of the skill's file."""
     told = f"{agent.description} Tasks: {kind or ', '.join(agent.kinds) or 'any'}. Use it before you answer one: it "
-    told += f"has instructions, {len(memories)} graded examples, and how an answer is graded."
+    examples = f"{len(memories)} example{'s' * (len(memories) != 1)} that worked"
+    told += f"has instructions, {examples}, and how an answer is graded."
     head = {"name": name, "description": told[:LONGEST_DESCRIPTION]}
     front = [f"{field}: {json.dumps(value, ensure_ascii=False)}" for field, value in head.items()]
     instructions = [agent.kind(kind).instructions.strip()]

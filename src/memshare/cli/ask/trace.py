@@ -159,7 +159,9 @@ def trace(
         _print_score(journey)
     if journey.opinion is not None:
         found = "wrong" if journey.opinion.is_wrong else "right"
-        console.print(f"{journey.opinion.by} said that the answer is {found} (feedback {journey.opinion.reward:g})")
+        hides = ", which hides what it became" if journey.opinion.hides else ""
+        told = f"{journey.opinion.by} said that the answer is {found} (feedback {journey.opinion.reward:g})"
+        console.print(f"{told}{hides}")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
     if journey.outcome is not None:

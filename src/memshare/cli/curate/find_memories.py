@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -209,15 +209,19 @@ def list_memories(
     where = conditions.where(pool=pool, status=status)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
-    more = [because] if status == "stale" else []
-    columns = [*_COLUMNS, *text_columns(), *("because" for _ in more)]
-    rows = [(*row(memory), *(tell(memory) for tell in more)) for memory in found]
+    more: dict[str, Callable[[Memory], object]] = {"because": because} if status == "stale" else {}
+    if status is None and any(memory.status != "active" for memory in found):
+        more = {"status": lambda memory: memory.status}
+    columns = [*_COLUMNS, *text_columns(), *more]
+    rows = [(*row(memory), *(tell(memory) for tell in more.values())) for memory in found]
     shown: list[dict[str, Any]] = [memory.model_dump(mode="json") for memory in found]
     if sort == "credibility":
         by_id = {one.memory.id: one for one in client.memories.judge([memory.id for memory in found])}
         judged = [by_id[memory.id] for memory in found if memory.id in by_id]
         columns, shown = ["credibility", *columns], [json_of(one) for one in judged]
-        rows = [(credibility_of(one), *row(one.memory), *(tell(one.memory) for tell in more)) for one in judged]
+        rows = [
+            (credibility_of(one), *row(one.memory), *(tell(one.memory) for tell in more.values())) for one in judged
+        ]
     if as_json:
         print_json(shown)
         return

@@ -221,7 +221,9 @@ class Site:
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
-        return self._page(request, None, Screen("refusal", values, status=status_of(error)))
+        page = self._page(request, None, Screen("refusal", values, status=status_of(error)))
+        page.headers.update(headers_of(error))
+        return page
 
     def _page(self, request: Request, caller: Caller | None, screen: Screen) -> Response:
         note = take_note(self._backend, caller, request) if caller else None
