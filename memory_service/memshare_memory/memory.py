@@ -27,6 +27,8 @@ KNOWLEDGE = "knowledge"
 
 FLOOR = 0.4
 """Of credibility; a memory below it is not shown."""
+UNTRIED = 1.0
+"""Credibility of a memory that was never tried."""
 
 
 class Revision(Message):

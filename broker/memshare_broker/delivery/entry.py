@@ -7,7 +7,6 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from memshare_broker.wire.messages import Message, Priority, Record
-from memshare_broker.wire.messages import Parked as Parked
 from memshare_broker.wire.signing import Signer, digest
 
 

@@ -19,7 +19,7 @@ from celery.states import REVOKED, SUCCESS
 from pydantic import JsonValue
 
 from memshare_broker.app import lists_of
-from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing, Parked
+from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
 from memshare_broker.delivery.keys import (
     DONE,
@@ -39,7 +39,7 @@ from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Re
 from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
 from memshare_broker.scripts import Script
-from memshare_broker.wire.messages import Cancellation, Record
+from memshare_broker.wire.messages import Cancellation, Parked, Record
 
 
 def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryResult:

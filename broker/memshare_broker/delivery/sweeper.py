@@ -18,7 +18,7 @@ from redis.lock import Lock
 from memshare_broker import leases
 from memshare_broker.app import lists_of
 from memshare_broker.connection import DOWN
-from memshare_broker.delivery.entry import Entry, Parked
+from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import (
     INCARNATIONS,
     LIFTED,
@@ -35,6 +35,7 @@ from memshare_broker.delivery.keys import (
 from memshare_broker.delivery.publish import publish
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import INTERVAL, LIFETIME, forget, present_and_vanished, shorten_presences
+from memshare_broker.wire.messages import Parked
 
 RELEASE = ledger_script("release")
 LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it

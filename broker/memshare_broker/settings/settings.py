@@ -175,9 +175,7 @@ class LearningSettings(BaseModel):
         description="Largest share of the memories shown that may come from one submitter, if there are others.",
     )
     credit_half_life: float = Field(
-        default=90,
-        ge=0,
-        description="Days after which [credit](knowledge.md#credibility) counts half; 0: it never fades.",
+        default=90, ge=0, description="Days after which [credit](knowledge.md#credibility) counts half; 0: never."
     )
     alpha: float = Field(
         default=1, ge=0, le=1, description="How much doubt counts in favour of a [memory](knowledge.md#credibility): α."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -139,10 +140,11 @@ def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:
     return [len(of & runs) / len(of) if (of := _runs(text)) else 0.0 for text in shown]
 
 
-def _runs(text: str) -> set[tuple[str, ...]]:
+@lru_cache(maxsize=64)  # an answer and what it was shown are compared for its credit, its parents, and how near it was
+def _runs(text: str) -> frozenset[tuple[str, ...]]:
     """All runs of `RUN` words; a shorter text is one run."""
     words = tokens(text)
-    return {tuple(words[at : at + RUN]) for at in range(max(len(words) - RUN + 1, min(len(words), 1)))}
+    return frozenset(tuple(words[at : at + RUN]) for at in range(max(len(words) - RUN + 1, min(len(words), 1))))
 
 
 NOTHING = np.zeros(D)  # what is credited of a context that weighs nothing

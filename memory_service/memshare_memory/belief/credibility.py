@@ -22,12 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_memory.memory import Memory
+from memshare_memory.memory import UNTRIED, Memory
 
 ALPHA = 1.0  # how much doubt counts in favour
-PRIOR = 1.0  # p of an arm that was never tried, whatever α is
 WEIGHT = 0.2  # how far credibility moves a rank, as a share of the similarity
-LOWEST, HIGHEST = -1.0, 0.5  # of p - PRIOR, so that the correction is bounded
+LOWEST, HIGHEST = -1.0, 0.5  # of p - UNTRIED, so that the correction is bounded
 FEATURES = ("bias", "similarity", "score", "is of another kind than the task", "is as long as the task", "rest")
 D = len(FEATURES)
 
@@ -89,7 +88,7 @@ def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
     if not arms:
         return np.zeros(0)
     inverse, b = np.linalg.inv(np.stack([arm.a for arm in arms])), np.stack([arm.b for arm in arms])
-    b[:, 0] += (PRIOR - alpha) * sqrt(2)
+    b[:, 0] += (UNTRIED - alpha) * sqrt(2)
     theta = np.einsum("nij,nj->ni", inverse, b)
     doubt = np.sqrt(np.einsum("ni,nij,nj->n", x, inverse, x))
     bounds: Array = np.round(np.einsum("ni,ni->n", theta, x) + alpha * doubt, 12)
@@ -130,4 +129,4 @@ def as_shown(arm: Arm) -> Array:
 
 def corrected(score: float, p: float) -> float:
     """A score by which memories are ranked, moved by at most a share of itself."""
-    return score + abs(score) * WEIGHT * min(max(p - PRIOR, LOWEST), HIGHEST)
+    return score + abs(score) * WEIGHT * min(max(p - UNTRIED, LOWEST), HIGHEST)

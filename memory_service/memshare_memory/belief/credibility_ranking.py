@@ -12,7 +12,7 @@ import redis
 
 from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit_arms import Arms
-from memshare_memory.belief.credibility import BANDIT, PRIOR, Arm, Bandit, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.credibility import BANDIT, Arm, Bandit, corrected, features, in_general, upper_bounds
 from memshare_memory.contradictions.conflicts import (
     Conflicts,
     Rivals,
@@ -23,7 +23,7 @@ from memshare_memory.contradictions.conflicts import (
     weaker,
     with_proven_rivals,
 )
-from memshare_memory.memory import FLOOR, Memory
+from memshare_memory.memory import FLOOR, UNTRIED, Memory
 from memshare_memory.stores.store import Hit, Store, by_ids
 
 
@@ -176,4 +176,4 @@ def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look], alpha: float) -> 
     tried = [one for one in found if one[2].is_tried]
     contexts = [features(hit.memory, task.text, hit.similarity, task.kind) for task, hit, _ in tried]
     computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts), alpha).tolist())
-    return [next(computed) if arm.is_tried else PRIOR for *_, arm in found]
+    return [next(computed) if arm.is_tried else UNTRIED for *_, arm in found]

@@ -128,6 +128,14 @@ class Adapter:
         turned = self._turned(query)
         return query if turned is query else np.asarray(turned / np.linalg.norm(turned), dtype=np.float32)
 
+    def searches(self, query: Array) -> list[Array]:
+        """Vectors by which to search for a question q: normalise(AᵀAq), and where that is another vector q itself.
+
+        A store compares with m, and not with m / |Am|, for m stays as it is stored: what A makes long is found before
+        what is near.
+        """
+        return [query] if self.search is None else [self(query), query]
+
     def scores(self, query: Array, memories: Array, submitters: Sequence[str], lengths: Array | None = None) -> Array:
         """s(q, m) of n memories, of shape (n, dimension), for a question of shape (dimension,), or one for each.
 

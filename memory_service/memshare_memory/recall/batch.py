@@ -104,27 +104,15 @@ class BatchedRecall:
         if asked.k:
             self._vector = vectors[0]
             self._masked = vectors[1] if len(vectors) > 1 else None
-            self.search = Query(
-                replace(asked.among, pool=asked.pool, status="active", submitter_not=()),
-                max(CANDIDATES_RANKED, LOOKED_AT * asked.k),
-                adapter(self._vector),
-                words_of(asked.text) if asked.mode == "hybrid" else None,
-            )
-
-    @property
-    def searches(self) -> list[Query]:
-        """Searches of a round: for what the learner finds near and, where it has learnt, for what the encoder does.
-
-        The engine compares AᵀAq with m and not with m / |Am|, for m stays as it is stored: what A makes long is found
-        before what is near.
-        """
-        is_turned = self.search.dense is not self._vector
-        return [self.search, *([replace(self.search, dense=self._vector, sparse=None)] if is_turned else [])]
+            where = replace(asked.among, pool=asked.pool, status="active", submitter_not=())
+            words = words_of(asked.text) if asked.mode == "hybrid" else None
+            limit, (first, *more) = max(CANDIDATES_RANKED, LOOKED_AT * asked.k), adapter.searches(self._vector)
+            self.searches = [Query(where, limit, first, words), *(Query(where, limit, one) for one in more)]
 
     def found(self, *each: list[Hit]) -> None:
         """Take in what each of the `searches` found."""
         self.hits = list({hit.memory.id: hit for hits in each for hit in hits}.values())
-        self._has_all = len(each[0]) < self.search.limit
+        self._has_all = len(each[0]) < self.searches[0].limit
 
     @property
     def retriever_version(self) -> int:
@@ -206,9 +194,11 @@ class BatchedRecall:
 
     def _search_on(self, used: list[str]) -> None:
         # The same search again would find the same.
-        limit = self.search.limit * (2 if used == self._used_up else 1)
+        times = 2 if used == self._used_up else 1
         self._used_up, self._is_first = used, False
-        self.search = replace(self.search, where=replace(self.search.where, submitter_not=used), limit=limit)
+        self.searches = [
+            replace(one, where=replace(one.where, submitter_not=used), limit=times * one.limit) for one in self.searches
+        ]
 
     def _is_twin(self, memory: Memory) -> bool:
         """True if a memory came from this very task, submitted before: it would be an example for itself."""
@@ -239,10 +229,9 @@ class RecallBatch:
             left = [one for one in left if not one.choose(self._at_hand.cosine)]
 
     def _search(self, recalls: Sequence[BatchedRecall]) -> None:
-        wanted = [one.searches for one in recalls]
-        hits = iter(self._store.search([query for queries in wanted for query in queries]))
-        for one, queries in zip(recalls, wanted, strict=True):
-            one.found(*islice(hits, len(queries)))
+        hits = iter(self._store.search([query for one in recalls for query in one.searches]))
+        for one in recalls:
+            one.found(*islice(hits, len(one.searches)))
 
     def _order(self, recalls: Sequence[BatchedRecall]) -> None:
         praised = [(hit, ids) for one in recalls for hit in one.hits if (ids := one.praised(hit))]

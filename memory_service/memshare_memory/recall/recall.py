@@ -151,11 +151,11 @@ class Recall:
         where = Where(pool=memory.pool, status="active")
         adapter = self._retriever.adapter(memory.pool)
         by_words = Query(where, BY_WORDS + 1, sparse=query(memory.key))
-        by_meaning = [Query(where, CANDIDATES + 1, dense=one) for one in (adapter(vector), vector)]
+        by_meaning = [Query(where, CANDIDATES + 1, dense=one) for one in adapter.searches(vector)]
         # The memory is among those found where it is settled again.
         words, *near = (
             {hit.memory.id: hit for hit in hits if hit.memory.id != memory.id}
-            for hits in self.store.search([by_words, *by_meaning[adapter.weights is None :]])
+            for hits in self.store.search([by_words, *by_meaning])
         )
         nearest = {one: hit for hits in near for one, hit in hits.items()}
         rows = self._at_hand.of([*words.values(), *nearest.values()])

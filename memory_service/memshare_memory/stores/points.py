@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.forms import readable
-from memshare_memory.memory import Memory, saying
+from memshare_memory.memory import UNTRIED, Memory, saying
 from memshare_memory.stores.bm25 import cjk_characters, document, query
 from memshare_memory.stores.store import Hit, Query, RawPoint, Vectors, Where
 
@@ -42,8 +42,6 @@ MASKED = "masked"
 """The vector of the masked text, in half precision as base 64; absent where there is nothing to mask."""
 
 CREDIBILITY = "credibility"
-UNTRIED = 1.0
-"""The credibility of a memory of which nobody has noted any."""
 
 _NO_SCORE = -1.0  # in place of a score, so that a memory without one is sorted, too
 

@@ -160,8 +160,8 @@ class Client:
         with reaching(self.settings.redis):
             return ended(self.app, self._redis, task_ids)
 
-    def near_enough(self, pool: str) -> float:
-        """The least similarity at which a memory of a pool counts as an answer."""
+    def near_enough(self, pool: str | None) -> float:
+        """The least similarity at which a memory of a pool, or of any, counts as an answer."""
         with reaching(self.settings.redis):
             return near_enough(self._redis, pool, self.settings.near_enough)
 

@@ -22,8 +22,9 @@ from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.belief.bandit_arms import Arms
-from memshare_memory.belief.credibility import BANDIT, PRIOR, Bandit, as_shown, upper_bounds
+from memshare_memory.belief.credibility import BANDIT, Bandit, as_shown, upper_bounds
 from memshare_memory.encoders.encoder import ENCODER
+from memshare_memory.memory import UNTRIED
 from memshare_memory.recall.adapter import PublishedAdapter
 from memshare_memory.recall.retriever import adapter_key, version_key
 from memshare_trainer.lessons.lesson_log import RETRIEVERS
@@ -112,7 +113,7 @@ class SharedMetrics(Collector):
                 tried = [arm for arm in arms if arm.is_tried]
                 if arms:
                     known = upper_bounds(tried, np.array([as_shown(arm) for arm in tried]), self._arms.bandit.alpha)
-                    bounds = [*known, *[PRIOR] * (len(arms) - len(tried))]
+                    bounds = [*known, *[UNTRIED] * (len(arms) - len(tried))]
                     for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
                         spread[pool, str(quantile)] = float(p)
         about = "Credibility p of the memories that were shown and graded, as they were shown."

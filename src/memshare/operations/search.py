@@ -17,7 +17,7 @@ from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status, folded
-from memshare_memory.recall.near_enough import near_enough, too_far
+from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import CountKey, Order
 
 COUNTED_BY: tuple[CountKey, ...] = ("kind", "agent", "submitter", "model", "status")
@@ -54,8 +54,7 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
-    with backend.reaching():
-        least = near_enough(backend.redis, where.pool, backend.settings.near_enough)
+    least = backend.client.near_enough(where.pool)
     said = folded(text)
     near = [one.similarity >= least or said in folded(f"{one.memory.prompt} {one.memory.answer}") for one in found]
     far = "" if any(near) else too_far(max((one.similarity for one in found), default=None), least)

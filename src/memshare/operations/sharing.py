@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
@@ -31,21 +31,21 @@ from memshare.operations.serving import (
     serves,
     tool,
 )
-from memshare.operations.submitting import require_same
+from memshare.operations.submitting import journey_id, require_same
 from memshare.terminal.ids import counted
 from memshare_agents.prompt import example_turns
 from memshare_broker.delivery.hops import CREDIT, OFFER
-from memshare_broker.delivery.journey_records import OPINION, note
+from memshare_broker.delivery.journey_records import OPINION, note, noted
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
-from memshare_broker.wire.messages import MAX_MEMORIES, Shown, Turn, derived_id
+from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
 from memshare_memory.memory import Mode, memory_id
-from memshare_memory.recall.near_enough import near_enough, too_far
+from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Where
 
 ALL = Filters()
@@ -93,13 +93,16 @@ def recall(
     )
     with backend.reaching():
         backend.recalls.keep(kept)
-        least = near_enough(backend.redis, pool, backend.settings.near_enough)
+    least = backend.client.near_enough(pool)
+    turns = None
+    if format == "messages":
+        turns = tuple(example_turns([one.memory for one in found.found], apart=len(messages or ()) > 1))
     return Recalled(
         recall_id=kept.id,
         pool=pool,
         far=too_far(found.nearest.similarity if found.nearest else None, least),
         memories=tuple(_told(one, judged.get(one.memory.id), least) for one in found.found),
-        messages=_as_turns(found.found, apart=len(messages or ()) > 1) if format == "messages" else None,
+        messages=turns,
         retriever_version=found.retriever_version,
     )
 
@@ -116,11 +119,6 @@ def recall_by_model(
     """Find what worked before on tasks like this one. Call it before you answer a task. Use the memories as
     examples; keep `recall_id` for `offer` and `feedback`."""
     return ask("The recall", recall, backend, caller, prompt=prompt, agent=agent, pool=pool, k=k)
-
-
-def _as_turns(found: Sequence[Found], *, apart: bool) -> tuple[Turn, ...]:
-    """Memories, best first, as turns to put directly before the task: best last."""
-    return tuple(example_turns([one.memory for one in found], apart=apart))
 
 
 def _agent_or_pool(
@@ -212,11 +210,10 @@ def offer(
         shown=recalled.shown if recalled else (),
         recall_id=recall_id,
     )
-    journey = str(uuid4() if idempotency_key is None else derived_id("pair", caller.name, idempotency_key))
+    journey = journey_id("pair", caller, idempotency_key)
     message = OFFER.next(pair, journey)
     backend.client.send(message)
-    if idempotency_key is not None:
-        require_same(backend, message, idempotency_key)
+    require_same(backend, message, idempotency_key)
     audit(caller, "offer", journey=journey, pool=card.pool, recall_id=recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
@@ -400,4 +397,4 @@ def _note(backend: Backend, journey: str, rewards: Mapping[UUID, float], opinion
             note(backend.redis, journey, OPINION, opinion.model_dump(mode="json"), once=True)
         for one, reward in rewards.items():
             note(backend.redis, journey, f"feedback {one}", reward)
-        return backend.client.journey(journey).opinion if opinion else None
+        return Opinion.model_validate(noted(backend.redis, journey, OPINION)) if opinion else None

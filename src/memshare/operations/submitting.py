@@ -57,10 +57,9 @@ def submit(
     turns = messages and [one.model_dump() for one in messages]
     given = {"prompt": prompt, "messages": turns, "kind": kind, "memories": memories, "remember": remember}
     body = {name: value for name, value in given.items() if value is not None}
-    task_id = str(uuid4() if idempotency_key is None else derived_id("task", caller.name, idempotency_key))
+    task_id = journey_id("task", caller, idempotency_key)
     message = backend.hand_in(caller, card.name, body, priority, task_id)
-    if idempotency_key is not None:
-        require_same(backend, message, idempotency_key)
+    require_same(backend, message, idempotency_key)
     audit(caller, "submit", journey=task_id, agent=card.name, pool=card.pool)
     return Accepted(id=task_id, journey=f"/v1/journeys/{task_id}")
 
@@ -93,8 +92,15 @@ async def ask_agent(
     return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
 
 
-def require_same(backend: Backend, message: NextMessage, key: str) -> None:
-    """Raise `Conflict` where the journey of a message was begun by one that says something else."""
+def journey_id(what: str, caller: Caller, key: str | None) -> str:
+    """The id of a new journey; with an idempotency key, of the one that the caller began under it."""
+    return str(uuid4() if key is None else derived_id(what, caller.name, key))
+
+
+def require_same(backend: Backend, message: NextMessage, key: str | None) -> None:
+    """Raise `Conflict` where the journey of an idempotency key was begun by a message that says something else."""
+    if key is None:
+        return
     with backend.reaching():
         task = backend.client.ledger.journey(message.journey).get("task")
     if task is not None and task.get("body") != message.as_json:

@@ -5,7 +5,8 @@ import pytest
 import redis
 
 from memshare_memory.belief.bandit_arms import _SINCE, Arms, Credit, GivenCredit, arms_key, given_key, less
-from memshare_memory.belief.credibility import PRIOR, Arm, Array, Bandit, D, in_general, upper_bounds
+from memshare_memory.belief.credibility import Arm, Array, Bandit, D, in_general, upper_bounds
+from memshare_memory.memory import UNTRIED
 from tests.support.memories import remembered
 
 LAMP = remembered("A lamp", score=90)[0]
@@ -77,7 +78,7 @@ def test_what_is_right_now_outweighs_what_was_right_last_year(arms: Arms, calend
     for number in range(2):
         arms.add("poem", f"new {number}", [Credit(LAMP.id, X, 0.0)])
 
-    assert p_of(arm_of(arms)) < PRIOR < p_of(times(6, 1.5).credited(X, 0.0, 2))
+    assert p_of(arm_of(arms)) < UNTRIED < p_of(times(6, 1.5).credited(X, 0.0, 2))
 
 
 def test_after_many_half_lives_an_arm_is_one_that_was_never_tried(arms: Arms, calendar: Calendar) -> None:
@@ -90,7 +91,7 @@ def test_after_many_half_lives_an_arm_is_one_that_was_never_tried(arms: Arms, ca
     assert arm.a == pytest.approx(np.eye(D), abs=1e-15)
     assert arm.b == pytest.approx(np.zeros(D))
     assert (round(arm.unfaded), arm.credits, arm.is_tried) == (0, 20, False)
-    assert p_of(arm) == PRIOR
+    assert p_of(arm) == UNTRIED
 
 
 def test_without_a_half_life_nothing_fades_by_the_last_bit(redis_client: redis.Redis, calendar: Calendar) -> None:
@@ -118,7 +119,7 @@ def test_without_a_half_life_nothing_fades_by_the_last_bit(redis_client: redis.R
 def test_whatever_alpha_is_an_untried_memory_has_p_1_and_one_found_wrong_sinks(alpha: float) -> None:
     bounds = upper_bounds([Arm.untried(), times(1, 0.0), times(6, 0.0), times(60, 0.0)], np.stack([X] * 4), alpha)
 
-    assert bounds[0] == PRIOR
+    assert bounds[0] == UNTRIED
     assert list(bounds) == sorted(bounds, reverse=True)
     assert bounds[3] < 0.4
 

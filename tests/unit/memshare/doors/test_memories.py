@@ -61,7 +61,7 @@ def test_what_is_not_near_enough_is_found_and_said_not_to_be_an_answer(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
     assert shelf
-    backend.settings = backend.settings.model_copy(update={"near_enough": 0.95})
+    backend.settings = backend.client.settings = backend.settings.model_copy(update={"near_enough": 0.95})
 
     far, in_words = (
         here.post("/v1/memories/search", json={"text": text, "pool": "logic"}).json()
