@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,6 +155,13 @@ def test_what_a_page_says_to_type_works(reader: Reader, page: Path) -> None:
     assert all((reader.home / name).stat().st_size for name in LEFT.get(page.name, ()))
 
 
+def log_of_hung(process: subprocess.Popen[bytes], log: Path) -> str:
+    """The log of a process with where its threads stand, if it has not ended."""
+    process.send_signal(signal.SIGABRT)
+    process.wait()
+    return log.read_text()
+
+
 @pytest.mark.parametrize("page", [one for one in PAGES if one.name in SERVICES], ids=lambda page: page.name)
 def test_what_a_page_says_to_run_begins_and_ends(page: Path, home: Path, settings: Settings, tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
@@ -176,14 +184,17 @@ def test_what_a_page_says_to_run_begins_and_ends(page: Path, home: Path, setting
             with log.open("w") as output:
                 process = subprocess.Popen(
                     ["sh", "-euc", exports + re.sub(r"(?=\b(?:memshare|celery) )", "exec ", line, count=1)],
-                    cwd=home, env=environment(home, terminal) | shared,
+                    cwd=home, env=environment(home, terminal) | shared | {"PYTHONFAULTHANDLER": "1"},
                     stdout=output, stderr=output,
                 )  # fmt: skip
             try:
                 wait_for(lambda: READY.search(log.read_text()) or process.poll(), WITHIN, line)  # noqa: B023
                 process.terminate()
-                assert process.wait(WITHIN) in (0, -signal.SIGTERM), f"{line}: {log.read_text()}"
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(WITHIN)
+                assert process.poll() in (0, -signal.SIGTERM), f"{line}: {log_of_hung(process, log)}"
             finally:
                 process.kill()
+                process.wait()
             begun += 1
     assert begun > 3
