@@ -4,8 +4,9 @@ The protocol of StreamBench (arXiv 2406.08747): a stream of tasks from an empty 
 and then unseen ones. The rivals answer the same tasks in the same order: `alone`; `fixed`, the same three examples of
 people; `own`, its three nearest right answers by the encoder; `masked`, the same without names and numbers; `shared`,
 those of all models. `possible` asks what is unseen once more, with those answers of `own` first that are made as the
-right one is: no retriever can know more. `memshare` is `memshare up` with default settings. What was answered is
-saved, and not asked again.
+right one is: no retriever can know more. `memshare` is `memshare up` with default settings; `poisoned` the same from a
+pool that begins with people's answers to examples, a quarter of them wrong. What was answered is saved, and not asked
+again.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from benchmarks.stream import figures as measured
 from benchmarks.stream.arms import Answered, Bare
 from benchmarks.stream.relay import Relay, relaying
 from benchmarks.stream.shared_pool import SharedPool
-from benchmarks.stream.tasks import FAMILIES, TaskSet, database_tasks, gym_tasks
+from benchmarks.stream.tasks import FAMILIES, PEOPLE, TaskSet, database_tasks, gym_tasks
 from memshare.demo.text_to_sql import Questions, read_questions
 from memshare.terminal.console import errors
 from memshare_llm.models import open_chat
 from memshare_memory.encoders.open_encoder import open_encoder
 
-ARMS = ("alone", "fixed", "own", "possible", "masked", "shared", "memshare")
+ARMS = ("alone", "fixed", "own", "possible", "masked", "shared", "memshare", "poisoned")
 TIMEOUT = 120.0  # seconds of one call, as by default
 TOKENS = 400  # of a prompt with three examples, some
 
@@ -45,7 +46,7 @@ def main(
     ] = None,
     database: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Their database, as SQL.")] = None,
     family: Annotated[list[str] | None, typer.Option(help="Of reasoning-gym. [default: twelve]")] = None,
-    arm: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(ARMS)}. [default: all]")] = None,
+    arm: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(ARMS)}. [default: all but poisoned]")] = None,
     tasks: Annotated[int, typer.Option(min=1, help="Tasks of the stream.")] = 300,
     unseen: Annotated[int, typer.Option(min=0, help="Tasks after it, of which nothing is learnt.")] = 60,
     order: Annotated[list[int] | None, typer.Option(help="Numbers of orders. [default: 1 2 3]")] = None,
@@ -57,7 +58,7 @@ def main(
     if (data is None) != (database is None):
         raise typer.BadParameter("--data and --database go together.")
     servers = dict(_named(one) for one in model)
-    arms = [one for one in (arm or ARMS) if arm or one != "shared" or len(servers) > 1]
+    arms = [one for one in (arm or ARMS) if arm or (one != "poisoned" and (one != "shared" or len(servers) > 1))]
     if unknown := sorted(set(arms) - set(ARMS)):
         raise typer.BadParameter(f"No arm is called {unknown[0]!r}. There are: {', '.join(ARMS)}.")
     if set_ not in ("library", "gym"):
@@ -118,8 +119,8 @@ def _run(
     if len(answered) == total:
         return
     arm: Bare | SharedPool
-    if name == "memshare":
-        arm = SharedPool(models, relay, tasks, at)
+    if name in ("memshare", "poisoned"):
+        arm = SharedPool(models, relay, tasks, at, poisoned=name == "poisoned")
     else:
         chats = [open_chat(f"openai:{one}", timeout=TIMEOUT, connections=at_once) for one in models]
         encoder = open_encoder(None, timeout=TIMEOUT, exports=Path(tempfile.gettempdir()) / "memshare-exports")
@@ -143,6 +144,8 @@ def _figures(
                 rows[f"memshare − {other}, {phase}"] = compare(found[other], phase)
     kinds = {name: measured.by_kind(orders, sets) for name, orders in found.items()}
     rows |= {f"{name}, by kind": of_kind for name, of_kind in kinds.items() if of_kind}
+    if "poisoned" in found:
+        rows["poisoned: places of wrong answers"] = measured.places_of(PEOPLE[-1], found["poisoned"])
     for name in ("shared", "memshare"):
         if name in found and len({one.model for some in found[name].values() for one in some}) > 1:
             rows |= {f"{name}: {pair}": row for pair, row in measured.by_author(found[name]).items()}

@@ -39,7 +39,7 @@ class Answered(NamedTuple):
     right: bool
     shown: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
-    """The models that wrote what was shown."""
+    """The models, or people, that wrote what was shown."""
     seconds: float = 0.0
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.stream.arms import Answered
 from benchmarks.stream.tasks import TaskSet
 
+QUARTERS = 4
 EDGE = 100  # tasks at the beginning and at the end of a stream
 ROUNDS = 4_000  # of the bootstrap
 
@@ -71,6 +72,22 @@ def by_kind(orders: Orders, sets: Mapping[int, TaskSet]) -> dict[str, Any]:
             if kind is not None and (one.phase == "unseen" or one.place >= len(tasks) / 2):
                 right.setdefault(kind, []).append(one.right)
     return {kind: _share(right[kind]) for kind in sorted(right)}
+
+
+def places_of(author: str, orders: Orders) -> list[float | None]:
+    """The share of the places shown that an author's memories took, in each quarter of the stream."""
+    streams = [[one.by for one in some if one.phase == "stream"] for some in orders.values()]
+    return [
+        _share(
+            [
+                float(one == author)
+                for some in streams
+                for by in some[at * len(some) // QUARTERS : (at + 1) * len(some) // QUARTERS]
+                for one in by
+            ]
+        )
+        for at in range(QUARTERS)
+    ]
 
 
 def by_author(orders: Orders) -> dict[str, dict[str, Any]]:

@@ -10,10 +10,11 @@ from uuid import UUID
 
 from benchmarks.stream.arms import Answered, Save, batches
 from benchmarks.stream.relay import Relay
-from benchmarks.stream.tasks import Phase, TaskSet
+from benchmarks.stream.tasks import PEOPLE, Phase, TaskSet, spoiled
 from benchmarks.support.up import running_up
 from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare_broker.errors import Unreachable
+from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
@@ -22,10 +23,15 @@ LESSONS_WITHIN = 900.0  # seconds; what nobody waits for has had its time then
 
 
 class SharedPool:
-    """One order of the arm: an agent for each model, on one pool that lasts in a folder."""
+    """One order of the arm: an agent for each model, on one pool that lasts in a folder.
 
-    def __init__(self, models: Sequence[str], relay: Relay, tasks: TaskSet, folder: Path, **settings: str) -> None:
-        self._models, self._relay, self._tasks, self._folder, self._settings = models, relay, tasks, folder, settings
+    A `poisoned` pool begins with the answers that people gave to the examples, and one of four gave wrong ones.
+    """
+
+    def __init__(
+        self, models: Sequence[str], relay: Relay, tasks: TaskSet, folder: Path, *, poisoned: bool = False
+    ) -> None:
+        self._models, self._relay, self._tasks, self._folder, self._poisoned = models, relay, tasks, folder, poisoned
         self._agents = [tasks.agent, *(f"{tasks.agent}{number}" for number in range(2, len(models) + 1))]
         self._memories: dict[UUID, Memory] = {}
 
@@ -38,8 +44,10 @@ class SharedPool:
         for name, model in zip(self._agents, self._models, strict=True):
             (agents / f"{name}.toml").write_text(f'model = "openai:{model}"\n{text}', "utf-8")
         first = f"openai:{self._models[0]}"
-        with running_up(self._folder, agents, first, self._relay.url, **self._settings) as (client, _):
+        with running_up(self._folder, agents, first, self._relay.url) as (client, _):
             self._client = client
+            if self._poisoned and not done:
+                self._bring_in()
             before: Phase = "stream"
             for phase, places in batches(self._tasks, at_once):
                 left = [place for place in places if (phase, place) not in known]
@@ -72,11 +80,28 @@ class SharedPool:
                     journey.answer or "",
                     bool(journey.answer) and self._tasks.check(task.prompt, journey.answer or ""),
                     tuple(memory.answer if memory else "" for memory in shown),
-                    tuple((memory.model or "") if memory else "" for memory in shown),
+                    tuple((memory.model or memory.submitter or "") if memory else "" for memory in shown),
                     journey.seconds or 0.0,
                 )
             )
         return found
+
+    def _bring_in(self) -> None:
+        pool, examples = self._tasks.agent, self._tasks.examples
+        self._client.memories.add(
+            [
+                NewMemory(
+                    pool=pool,
+                    new_pool=True,
+                    prompt=task.prompt,
+                    answer=answer,
+                    kind=task.kind,
+                    submitter=PEOPLE[at % 4],
+                )
+                for at, (task, answer) in enumerate(zip(examples, spoiled(examples), strict=True))
+            ]
+        )
+        self._learnt()
 
     def _memory(self, name: UUID) -> Memory | None:
         if name not in self._memories:

@@ -30,6 +30,7 @@ FAMILIES = (
     *("shortest_path", "course_schedule"),  # planning
 )
 PHASES: tuple[Phase, ...] = ("stream", "unseen")
+PEOPLE = ("ann", "ben", "cem", "dee")  # who bring examples in, in turn; the last one's answers are wrong
 EXAMPLES = 6  # tasks of each kind that come with the right answer of a person
 
 
@@ -76,7 +77,18 @@ def database_tasks(folder: Path, number: int, unseen: int, order: int, questions
         random.Random(seed).shuffle(every)
         return every[:count]
 
-    return TaskSet("sql", tasks("train", number, order), tasks("test", unseen, 0), tasks("dev", 6, 0), check)
+    return TaskSet("sql", tasks("train", number, order), tasks("test", unseen, 0), tasks("dev", 60, 0), check)
+
+
+def spoiled(examples: Sequence[Task]) -> list[str]:
+    """The answers to examples, each fourth of which is that to another one of another form."""
+    turned = [*examples[1:], *examples[:1]]
+    return [
+        one.answer
+        if (at + 1) % len(PEOPLE)
+        else next(other.answer for other in turned[at:] + turned[:at] if other.form != one.form)
+        for at, one in enumerate(examples)
+    ]
 
 
 def gym_tasks(folder: Path, number: int, unseen: int, order: int, families: Sequence[str] = FAMILIES) -> TaskSet:

@@ -11,9 +11,9 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.stream.arms import Answered, Bare
-from benchmarks.stream.figures import by_author, difference, of_arm
+from benchmarks.stream.figures import by_author, difference, of_arm, places_of
 from benchmarks.stream.relay import relaying
-from benchmarks.stream.tasks import Task, TaskSet, database_tasks
+from benchmarks.stream.tasks import PEOPLE, Task, TaskSet, database_tasks, spoiled
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply
 from memshare_llm.models import open_chat
@@ -97,6 +97,33 @@ def test_models_share_what_was_right_and_keep_to_themselves_otherwise(tmp_path: 
     assert [one.by for one in own] == [("echo0",), ("echo1",)]
     assert [set(one.by) for one in shared] == [{"echo0", "echo1"}] * 2
     assert by_author({1: shared})["echo0 reads echo1"] == {"examples": 1, "right beside it": 1.0}
+
+
+def test_one_of_four_people_gives_the_answer_to_a_question_of_another_form() -> None:
+    examples = [Task(f"question {at}", None, str(at), "ab"[at % 5 == 4]) for at in range(8)]
+
+    answers = spoiled(examples)
+
+    assert [answer == task.answer for task, answer in zip(examples, answers, strict=True)] == [
+        True,
+        True,
+        True,
+        False,
+    ] * 2
+    forms = {task.answer: task.form for task in examples}
+    assert [forms[answers[at]] != examples[at].form for at in (3, 7)] == [True, True]
+
+
+def test_the_places_that_a_person_took_are_counted_by_quarters_of_the_stream() -> None:
+    taken = [(PEOPLE[-1], "ann")] * 4 + [("ann",)] * 4
+    stream = [Answered("stream", at, "m", "", False, by=by) for at, by in enumerate(taken)]
+
+    assert places_of(PEOPLE[-1], {1: [*stream, Answered("unseen", 0, "m", "", False, by=("dee",))]}) == [
+        0.5,
+        0.5,
+        0.0,
+        0.0,
+    ]
 
 
 def test_what_was_answered_is_not_asked_again_and_still_shown(tmp_path: Path) -> None:
