@@ -18,4 +18,4 @@ def find_clusters(
     graph: ConceptGraph, ids: Sequence[UUID], vectors: NDArray[np.float32], *, size: int = SIZE
 ) -> Clusters:
     """Of memories in the order of their ids, with a row of the vectors for each."""
-    return described(graph, ids, memberships(graph, ids, vectors, [size])[size])
+    return described(graph, ids, memberships(graph, ids, vectors, [size])[size].of)

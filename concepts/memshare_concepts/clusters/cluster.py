@@ -15,36 +15,28 @@ MOST = 10
 
 
 def described(graph: ConceptGraph, ids: Sequence[UUID], of: NDArray[np.int32]) -> Clusters:
-    """The clusters of memories; `of` says in which each is, of shape (levels, memories), the top level first."""
-    numbers: list[dict[int, int]] = []
-    members: dict[int, tuple[UUID, ...]] = {}
-    for level in of:
-        groups: dict[int, list[UUID]] = {}
-        for place, cluster in enumerate(level.tolist()):
-            groups.setdefault(cluster, []).append(ids[place])
-        falling = sorted(groups, key=lambda one: (-len(groups[one]), groups[one][0]))
-        numbers.append({cluster: len(members) + place for place, cluster in enumerate(falling, start=1)})
-        members.update({numbers[-1][cluster]: tuple(groups[cluster]) for cluster in falling})
-    parents = {
-        numbers[deeper][below]: numbers[deeper - 1][above]
-        for deeper in range(1, len(of))
-        for below, above in set(zip(of[deeper].tolist(), of[deeper - 1].tolist(), strict=True))
-    }
-    children: dict[int, list[int]] = {}
-    for child, parent in sorted(parents.items()):
-        children.setdefault(parent, []).append(child)
+    """The clusters of memories; `of` has the number of each, of shape (levels, memories), the top level first."""
+    members: list[dict[int, list[UUID]]] = [{} for _ in of]
+    parents: dict[int, int] = {}
+    children: dict[int, set[int]] = {}
+    for depth, level in enumerate(of.tolist()):
+        for place, number in enumerate(level):
+            members[depth].setdefault(number, []).append(ids[place])
+            if depth:
+                parents[number] = int(of[depth - 1, place])
+                children.setdefault(parents[number], set()).add(number)
     return Clusters(
         [
             Cluster(
                 number,
                 level,
-                members[number],
-                topics(graph, members[number]),
+                tuple(its),
+                topics(graph, its),
                 parents.get(number),
-                tuple(children.get(number, ())),
+                tuple(sorted(children.get(number, ()))),
             )
-            for level, of_level in enumerate(numbers)
-            for number in of_level.values()
+            for level, of_level in enumerate(members)
+            for number, its in sorted(of_level.items(), key=lambda one: (-len(one[1]), one[1][0]))
         ]
     )
 
@@ -81,7 +73,7 @@ class Topic:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Memories that are alike. Its number is its place among all clusters: the top level first, larger ones first."""
+    """Memories that are alike. Its number stays with it as the pool changes, as long as it is the same cluster."""
 
     number: int
     level: int

@@ -1,7 +1,7 @@
-"""Keeps which clusters were found for a pool, so that the next command need not find them again.
+"""Keeps which clusters were found for a pool: the next command need not find them again, and later ones begin there.
 
-A file has numbers alone: no text, name or id of a memory. Its name is a digest of all that the clusters follow from, so
-a pool that has changed in any way has none.
+A file has numbers alone: no text, name or id of a memory. With them is a digest of all that the clusters follow from: a
+pool that has changed in any way has its clusters found anew, from those that it had.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from functools import cache
 from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memshare_concepts.clusters.cluster import Clusters, described
-from memshare_concepts.clusters.clustering import memberships
+from memshare_concepts.clusters.clustering import Partition, memberships
 from memshare_concepts.pool_graph import PoolConcepts
 
 FOLDER = "clusters"
 """Of the data folder."""
 
 KEPT = 24
-"""Files that are kept: those used last. One of 10,000 memories has 40 kB for each level."""
+"""Files that are kept: those used last. One of 10,000 memories has 80 kB, and 40 kB for each level."""
 
 log = logging.getLogger(__name__)
 
@@ -38,14 +39,36 @@ def clusters_of(concepts: PoolConcepts, data: Path, size: int) -> Clusters:
 
 def clusters_by_size(concepts: PoolConcepts, data: Path, sizes: Sequence[int]) -> dict[int, Clusters]:
     """The same for several sizes; those that are not kept are found together."""
-    digest = _digest(concepts)
-    files = {size: data / FOLDER / f"{digest}-{size}.npy" for size in sizes}
-    found = {size: kept for size, file in files.items() if (kept := _read(file, len(concepts.ids))) is not None}
+    digest, known = _digest(concepts), [_short(one.bytes) for one in concepts.ids]
+    name = f"{_short(concepts.pool.encode()):x}"
+    files = {size: data / FOLDER / f"{name}-{size}.npz" for size in sizes}
+    before = {size: kept for size, file in files.items() if (kept := _read(file)) is not None}
+    found = {size: kept.clusters for size, kept in before.items() if kept.digest == digest}
     if missing := [size for size in sizes if size not in found]:
-        new = memberships(concepts.graph, concepts.ids, concepts.vectors, missing)
-        _keep({files[size]: of for size, of in new.items()}, data / FOLDER)
+        start = {size: kept.of_memories(known) for size, kept in before.items()}
+        new = memberships(concepts.graph, concepts.ids, concepts.vectors, missing, start)
+        _keep({files[size]: _Kept(digest, known, clusters) for size, clusters in new.items()}, data / FOLDER)
         found |= new
-    return {size: described(concepts.graph, concepts.ids, found[size]) for size in sizes}
+    return {size: described(concepts.graph, concepts.ids, found[size].of) for size in sizes}
+
+
+class _Kept(NamedTuple):
+    """What a file has: the digest of the pool, a number for each memory, and its clusters."""
+
+    digest: str
+    known: list[int]
+    clusters: Partition
+
+    def of_memories(self, known: Sequence[int]) -> Partition:
+        """The clusters of other memories; -1 where one is new."""
+        place = {number: at for at, number in enumerate(self.known)}
+        places = np.array([place.get(number, -1) for number in known], np.int64)
+        of = np.append(self.clusters.of, np.full((len(self.clusters.of), 1), -1, np.int32), axis=1)
+        return self.clusters._replace(of=of[:, places])
+
+
+def _short(of: bytes) -> int:
+    return int.from_bytes(blake2b(of, digest_size=8).digest())
 
 
 def _digest(concepts: PoolConcepts) -> str:
@@ -65,24 +88,32 @@ def _algorithm() -> bytes:
     return b"\0".join([version("graspologic-native").encode(), *(file.read_bytes() for file in files)])
 
 
-def _read(file: Path, memories: int) -> NDArray[np.int32] | None:
-    """The clusters in a file; None where there is none, or it is damaged: they are found again then."""
+def _read(file: Path) -> _Kept | None:
+    """What a file has; None where there is none, or it is damaged: clusters are found anew then."""
     try:
-        of: NDArray[np.int32] = np.load(file)
+        with file.open("rb") as opened, np.load(opened) as held:
+            known, of, resolutions = held["known"].tolist(), held["of"], held["resolutions"]
+            digest = str(held["digest"])
         file.touch()
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         return None
-    return of if of.ndim == 2 and of.shape[1] == memories else None
+    return _Kept(digest, known, Partition(of, resolutions)) if of.shape == (len(resolutions), len(known)) else None
 
 
-def _keep(new: dict[Path, NDArray[np.int32]], folder: Path) -> None:
+def _keep(new: dict[Path, _Kept], folder: Path) -> None:
     """Write files whole, and remove those that were used longest ago."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for file, of in new.items():
+        for file, kept in new.items():
             aside = folder / f".{file.name}.{os.getpid()}"
             with aside.open("wb") as written:
-                np.save(written, of)
+                np.savez(
+                    written,
+                    digest=np.array(kept.digest),
+                    known=np.array(kept.known, np.uint64),
+                    of=kept.clusters.of,
+                    resolutions=kept.clusters.resolutions,
+                )
             aside.replace(file)
         for old in sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-KEPT]:
             old.unlink(missing_ok=True)

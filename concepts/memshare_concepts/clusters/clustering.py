@@ -1,8 +1,13 @@
-"""Finds the clusters of a pool: Leiden on the graph of each memory's nearest neighbours, level by level."""
+"""Finds the clusters of a pool: Leiden on the graph of each memory's nearest neighbours, level by level.
+
+It begins from the clusters of the pool before, so that a new memory moves few others, and numbers stay.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 from uuid import UUID
 
 import graspologic_native
@@ -21,24 +26,50 @@ TRIALS = 12
 LOW, HIGH = 0.01, 1000.0
 
 
-def partition(edges: Edges, nodes: int, wanted: int) -> NDArray[np.int64]:
+NEAR = 0.25
+"""Share of the communities wanted that there may be more or fewer of, at the resolution that was right before."""
+
+
+class Level(NamedTuple):
+    """The community of each node, and the resolution that Leiden found them by."""
+
+    of: NDArray[np.int64]
+    resolution: float
+
+
+class Partition(NamedTuple):
+    """The number of the cluster that each memory is in, of shape (levels, memories), the top level first.
+
+    A number belongs to one cluster of one level. Of a partition to begin from, -1 is a memory that it did not have.
+    """
+
+    of: NDArray[np.int32]
+    resolutions: NDArray[np.float64]
+    """Of each level, as Leiden takes it."""
+
+
+def partition(edges: Edges, nodes: int, wanted: int, before: Level | None = None) -> Level:
     """The community of each node, from 0, so that there are about `wanted`. A node without an edge is one of its own.
 
-    The higher the resolution, the more communities: it is found by halving an interval.
+    The higher the resolution, the more communities: it is found by halving an interval. With `before` it begins from
+    those communities and their resolution.
     """
     low, high = LOW, HIGH
-    best = np.arange(nodes)
-    distance = abs(nodes - wanted) if nodes else 0
+    best, distance = Level(np.arange(nodes), high), abs(nodes - wanted) if nodes else 0
     named = [(str(first), str(second), weight) for first, second, weight in edges]
-    for _ in range(TRIALS if named else 0):
-        resolution = (low * high) ** 0.5
-        _, communities = graspologic_native.leiden(named, resolution=resolution, iterations=10, seed=0)
+    connected = {node for first, second, _ in named for node in (first, second)}
+    start = None if before is None else {node: int(before.of[int(node)]) for node in sorted(connected)}
+    for trial in range(TRIALS if named else 0):
+        resolution = before.resolution if before and not trial else (low * high) ** 0.5
+        _, communities = graspologic_native.leiden(
+            named, starting_communities=start, resolution=resolution, iterations=10 if start is None else 1, seed=0
+        )  # with more than one it wanders to another partition that is as good
         found = _numbered([communities.get(str(node), -1 - node) for node in range(nodes)])
         count = int(found.max()) + 1
         if abs(count - wanted) < distance:
-            best, distance = found, abs(count - wanted)
-        if count == wanted:
-            break
+            best, distance = Level(found, resolution), abs(count - wanted)
+        if count == wanted or (before and not trial and abs(count - wanted) <= NEAR * wanted):
+            return Level(found, resolution)
         low, high = (resolution, high) if count < wanted else (low, resolution)
     return best
 
@@ -107,32 +138,75 @@ FEWEST = 2
 
 
 def memberships(
-    graph: ConceptGraph, ids: Sequence[UUID], vectors: NDArray[np.float32], sizes: Sequence[int]
-) -> dict[int, NDArray[np.int32]]:
-    """By size, the cluster of each memory in each level, the top level first: shape (levels, memories).
+    graph: ConceptGraph,
+    ids: Sequence[UUID],
+    vectors: NDArray[np.float32],
+    sizes: Sequence[int],
+    before: Mapping[int, Partition] | None = None,
+) -> dict[int, Partition]:
+    """By size, the clusters of the memories.
 
     `vectors` of shape (memories, dimensions) are the encoder's, of length 1, and in the order of the ids, as those are;
     `sizes` say how many memories a cluster of the deepest level is to have on average. Neighbours are found by cosine
-    plus half the similarity of the concepts. Numbers of clusters mean nothing from one level to another.
+    plus half the similarity of the concepts. `before` has, by size, the clusters of these memories to begin from.
     """
     edges = neighbours(vectors, graph.matrix(ids)) if ids else []
-    return {size: _levels(edges, len(ids), size) for size in sizes}
+    return {size: _levels(edges, len(ids), size, (before or {}).get(size)) for size in sizes}
 
 
-def _levels(edges: Edges, memories: int, size: int) -> NDArray[np.int32]:
-    of: list[NDArray[np.int64]] = []  # the deepest first
+def _levels(edges: Edges, memories: int, size: int, before: Partition | None) -> Partition:
+    found: list[Level] = []  # the deepest first, of memories
+    known = [] if before is None else list(zip(before.of[::-1], before.resolutions[::-1].tolist(), strict=True))
     nodes, wanted = memories, max(1, round(memories / size))
+    within = np.arange(memories)  # the node of each memory
     while nodes:
-        found = partition(edges, nodes, wanted)
-        above = int(found.max()) + 1
-        if of and above == nodes:  # what nothing connects stays apart
+        start = _start(within, nodes, *known[len(found)]) if len(found) < len(known) else None
+        level = partition(edges, nodes, wanted, start)
+        above = int(level.of.max()) + 1
+        if found and above == nodes:  # what nothing connects stays apart
             break
-        of.append(found[of[-1]] if of else found)
-        nodes, edges = above, _between(edges, found)
-        wanted = round(nodes / CHILDREN)
-        if wanted < FEWEST:
+        within = level.of[within]
+        found.append(Level(within, level.resolution))
+        nodes, edges = above, _between(edges, level.of)
+        wanted, was_there = round(nodes / CHILDREN), len(found) < len(known)
+        if wanted < (FEWEST if before is None else 2 * FEWEST) and not was_there:
             break
-    return np.array(of[::-1], np.int32).reshape(len(of), memories)
+        wanted = max(FEWEST, wanted)
+    of = np.array([level.of for level in found[::-1]], np.int64).reshape(len(found), memories)
+    return Partition(_kept_numbers(of, before), np.array([level.resolution for level in found[::-1]]))
+
+
+def _start(within: NDArray[np.int64], nodes: int, before: NDArray[np.int32], resolution: float) -> Level:
+    """The communities to begin from: of each node, the cluster that most of its memories were in, or one of its own."""
+    start = int(before.max(initial=0)) + 1 + np.arange(nodes)
+    seen: set[int] = set()
+    for (node, cluster), _ in Counter(zip(within.tolist(), before.tolist(), strict=True)).most_common():
+        if cluster >= 0 and node not in seen:
+            seen.add(node)
+            start[node] = cluster
+    return Level(start, resolution)
+
+
+def _kept_numbers(of: NDArray[np.int64], before: Partition | None) -> NDArray[np.int32]:
+    """Clusters by numbers: that of the one before with which it has most in common, else the next that is free.
+
+    The next ones go to the top level first, and to larger clusters first.
+    """
+    numbered = np.empty(of.shape, np.int32)
+    free = 1 if before is None else int(before.of.max(initial=0)) + 1
+    for depth, level in enumerate(of):
+        at = depth - len(of)  # levels are the same from the deepest on
+        old = None if before is None or -at > len(before.of) else before.of[at]
+        common = Counter() if old is None else Counter(zip(level.tolist(), old.tolist(), strict=True))
+        numbers: dict[int, int] = {}
+        for (cluster, number), _ in common.most_common():
+            if number >= 0 and cluster not in numbers and number not in numbers.values():
+                numbers[cluster] = number
+        for cluster, _ in Counter(level.tolist()).most_common():  # of equal ones, the one of the first memory
+            if cluster not in numbers:
+                numbers[cluster], free = free, free + 1
+        numbered[depth] = [numbers[cluster] for cluster in level.tolist()]
+    return numbered
 
 
 def _between(edges: Edges, clusters: NDArray[np.int64]) -> Edges:

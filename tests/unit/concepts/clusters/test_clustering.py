@@ -4,9 +4,11 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from memshare_concepts.clusters import Clusters
-from memshare_concepts.clusters.clustering import partition
+from memshare_concepts.clusters.clustering import SIZE, memberships, partition
+from memshare_concepts.flashcards import flashcards
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.map.page import lay_out
 from tests.support.clusters import find_clusters
@@ -58,6 +60,25 @@ def test_clusters_are_named_by_what_they_have_more_of_than_the_pool(flashcard_po
     assert {"Intellectual Property", "Natural Gas", "Python"} <= names
 
 
+@pytest.mark.parametrize("place", [0, 100, 200, 300, 400, 500])
+def test_a_card_more_or_less_leaves_clusters_and_their_numbers(flashcard_pool: FlashcardPool, place: int) -> None:
+    pool = flashcard_pool
+    there = np.arange(len(pool.memories)) != place
+    less = [memory for memory, stays in zip(pool.memories, there, strict=True) if stays]
+    whole = memberships(pool.graph, pool.memories, pool.vectors, [SIZE])[SIZE]
+    known = whole._replace(of=whole.of[:, there])
+    smaller = ConceptGraph({one: card.concepts.levels() for one, card in zip(pool.memories, flashcards(), strict=True)})
+    smaller.forget(pool.memories[place])
+
+    fewer = memberships(smaller, less, pool.vectors[there], [SIZE], {SIZE: known})[SIZE]
+    begin = np.insert(fewer.of, place, -1, axis=1)
+    again = memberships(pool.graph, pool.memories, pool.vectors, [SIZE], {SIZE: fewer._replace(of=begin)})[SIZE]
+
+    for before, after in ((known.of, fewer.of), (fewer.of, again.of[:, there])):
+        assert min(adjusted_rand_score(*level) for level in zip(before, after, strict=True)) >= 0.95
+        assert (before == after).mean() >= 0.95
+
+
 def test_the_size_decides_how_many_clusters_there_are(flashcard_pool: FlashcardPool) -> None:
     pool = flashcard_pool
 
@@ -104,4 +125,4 @@ def test_an_unknown_cluster_is_a_key_error(flashcard_pool: FlashcardPool) -> Non
 def test_a_graph_is_split_where_it_hangs_together_least() -> None:
     triangles = [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 1.0), (3, 4, 1.0), (4, 5, 1.0), (3, 5, 1.0), (2, 3, 0.1)]
 
-    assert partition(triangles, 7, 3).tolist() == [0, 0, 0, 1, 1, 1, 2]
+    assert partition(triangles, 7, 3).of.tolist() == [0, 0, 0, 1, 1, 1, 2]
