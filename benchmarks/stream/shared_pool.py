@@ -13,6 +13,7 @@ from benchmarks.stream.relay import Relay
 from benchmarks.stream.tasks import PEOPLE, Phase, TaskSet, spoiled
 from benchmarks.support.up import running_up
 from memshare.client.waiting import ended_in_order, wait_until_idle
+from memshare_agents.roster import load_roster
 from memshare_broker.errors import Unreachable
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
@@ -39,6 +40,7 @@ class SharedPool:
         """Submit the stream and then what is unseen, some at once; `done` was answered before."""
         known = {(one.phase, one.place) for one in done}
         agents = self._folder / "agents"
+        self._pool = load_roster(agents)[self._tasks.agent].pool
         text = (agents / f"{self._tasks.agent}.toml").read_text("utf-8")
         text = re.sub(r"^model = .*\n", "", text, flags=re.M)
         for name, model in zip(self._agents, self._models, strict=True):
@@ -70,6 +72,7 @@ class SharedPool:
         ended = ended_in_order(self._client, [one.id for one in submitted], STALLED_AFTER)
         for place, task, journey in zip(places, tasks, ended, strict=True):
             shown = [self._memory(memory.id) for memory in journey.memories]
+            assert any(shown) or not shown, f"no memory that was shown is in the pool {self._pool!r}"
             if journey.answer is not None:
                 self._relay.assert_sent(task.prompt, [memory.answer for memory in shown if memory is not None])
             found.append(
@@ -87,7 +90,7 @@ class SharedPool:
         return found
 
     def _bring_in(self) -> None:
-        pool, examples = self._tasks.agent, self._tasks.examples
+        pool, examples = self._pool, self._tasks.examples
         self._client.memories.add(
             [
                 NewMemory(
@@ -105,8 +108,7 @@ class SharedPool:
 
     def _memory(self, name: UUID) -> Memory | None:
         if name not in self._memories:
-            pool = Where(pool=self._tasks.agent)
-            self._memories = {one.id: one for one in self._client.memories.every(pool)}
+            self._memories = {one.id: one for one in self._client.memories.every(Where(pool=self._pool))}
         return self._memories.get(name)
 
     def _learnt(self) -> None:
