@@ -53,7 +53,7 @@ def clusters_by_size(concepts: PoolConcepts, data: Path, sizes: Sequence[int]) -
 
 
 class _Kept(NamedTuple):
-    """What a file has: the digest of the pool, a number for each memory, and its clusters."""
+    """Contents of a file: the digest of the pool, a number for each memory, and its clusters."""
 
     digest: str
     known: list[int]
@@ -89,7 +89,7 @@ def _algorithm() -> bytes:
 
 
 def _read(file: Path) -> _Kept | None:
-    """What a file has; None where there is none, or it is damaged: clusters are found anew then."""
+    """Read a file; None where there is none, or it is damaged: clusters are found anew then."""
     try:
         with file.open("rb") as opened, np.load(opened) as held:
             known, of, resolutions = held["known"].tolist(), held["of"], held["resolutions"]

@@ -29,8 +29,13 @@ _DESCRIBED = re.compile(r'\(description (?:"([^"]*)"|([^()]*))\)')
 def as_item(line: dict[str, Any]) -> dict[str, Any]:
     """A line of these data sets as one with `prompt` and `answer`, of several answers the first; any other as it is.
 
+    A pair of claims has no prompt, and the claim that is right as its answer, until a model writes both.
+
     Raises `BadInput` where no answer stands in it, as in test sets that are kept back.
     """
+    match line:
+        case {"supported": str(claim), "contradicted": str(other)}:
+            return line | {"answer": claim, "statement": claim, "changed_statement": other}
     asked = question_of(line)
     if asked is None:
         return line
@@ -186,11 +191,25 @@ def same_text(text: str) -> str:
     return folded(words) or folded(text)
 
 
+def stands_in(words: str, text: str) -> bool:
+    """True if words stand in a text, as whole words, whatever their case and white space."""
+    return re.search(rf"(?<!\w){re.escape(folded(words))}(?!\w)", folded(text)) is not None
+
+
+def lacks(item: DataItem, needs: Sequence[str]) -> bool:
+    """True if a question, or something that an experiment needs beside it, has to be written."""
+    return bool(needs) and not all(getattr(item, name) for name in ("prompt", *needs))
+
+
 def all_asked(items: Sequence[DataItem], needs: Sequence[str], most: int | None = None) -> Split:
-    """All items, or the first `most` of them, as the test set; raises `BadInput` where one lacks what it `needs`."""
+    """All items, or the first `most` of them, as the test set.
+
+    Raises `BadInput` where an item has no prompt, nor a statement from which a model could write what it `needs`.
+    """
     for item in items:
-        if lacking := [name for name in ("prompt", *needs) if not getattr(item, name)]:
-            raise BadInput(f"Each line of this experiment has {', '.join(lacking)}; {item.answer[:60]!r} has not.")
+        if item.prompt is None and not (needs and item.statement):
+            wanted = f"prompt{' or statement' if needs else ''}"
+            raise BadInput(f"Each line of this experiment has {wanted}; {item.answer[:60]!r} has not.")
     return Split(seeds=(), queries=(), test=tuple(items[:most]))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from statistics import fmean
 
 from memshare.client.client import Client
+from memshare.evaluation.counterfactuals import complete
 from memshare.evaluation.data import DataItem, Split, same_text
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge
@@ -110,7 +111,7 @@ def evaluate(request: ExperimentRequest, settings: Settings, progress: Progress)
         try_again(client)
         real = Queues(client, own, lambda count: progress("Asking", count), supervisor.revive)
         if not prepared:
-            prepared = prepare(request, real)
+            prepared = prepare(request, real, client.settings)
             write_preparation(request.out, plan, prepared)
             write_agents(request, settings, folder.path, thresholds(request, prepared))
         lab = conduct(request, real, settings, prepared)
@@ -130,13 +131,18 @@ def evaluate(request: ExperimentRequest, settings: Settings, progress: Progress)
     return result
 
 
-def prepare(request: ExperimentRequest, queues: Queues) -> dict[str, Prepared]:
+def prepare(request: ExperimentRequest, queues: Queues, own: Settings) -> dict[str, Prepared]:
     """Ask for the questions that are not there, and grade the standard answers that are the seeds.
+
+    Where an experiment needs more of an item than it has, the first model writes it. `own` are the settings of the
+    deployment that runs.
 
     Raises `MemshareError` where one of them was given up: an experiment on the others would be another one.
     """
     first = Setup(request.experiment.labels(len(request.models))[0], request.models[0], 0)
-    asked = [item for item in request.split.all if item.prompt is None]
+    bundled = request.experiment.bundled
+    written = complete(request.split.all, request.models[0], own, bundled.needs if bundled else ())
+    asked = [item for item in request.split.all if item.prompt is None and item.id not in written]
     seeds = [item for item in request.split.seeds if item.prompt is not None]
     replies = queues.questions(asked, first)
     grades = queues.grade([AnsweredItem(item, item.answer, None, PEOPLE) for item in seeds], first)
@@ -146,12 +152,9 @@ def prepare(request: ExperimentRequest, queues: Queues) -> dict[str, Prepared]:
             "Mend that and run the same command: it tries these again."
         )
     known = dict(zip((item.id for item in (*asked, *seeds)), (*replies, *grades), strict=True))
-    return {
-        item.id: Prepared(prompt=known[item.id].prompt, score=known[item.id].score)
-        if item.id in known
-        else Prepared(prompt=item.prompt or "", score=None)
-        for item in request.split.all
-    }
+    ready = {one.id: Prepared(prompt=one.prompt or "", score=None) for one in request.split.all}
+    ready |= {name: Prepared(prompt=one.prompt, score=one.score) for name, one in known.items()}
+    return ready | {name: Prepared(prompt=one.prompt or "", score=None, written=one) for name, one in written.items()}
 
 
 def thresholds(request: ExperimentRequest, prepared: Mapping[str, Prepared]) -> dict[str, float]:
@@ -170,10 +173,10 @@ def conduct(request: ExperimentRequest, queues: Queues, settings: Settings, prep
     for part in (request.split.test, request.split.queries, request.split.seeds):
         fresh = []
         for item in part:
-            prompt = prepared[item.id].prompt
-            if same_text(prompt) not in asked:
-                fresh.append(item.model_copy(update={"prompt": prompt}))
-                asked.add(same_text(prompt))
+            ready = prepared[item.id]
+            if same_text(ready.prompt) not in asked:
+                fresh.append((ready.written or item).model_copy(update={"prompt": ready.prompt}))
+                asked.add(same_text(ready.prompt))
         parts.append(tuple(fresh))
     whole = Split(seeds=parts[2], queries=parts[1], test=parts[0])
     scores = {name: one.score for name, one in prepared.items() if one.score is not None}

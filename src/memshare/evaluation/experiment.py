@@ -28,7 +28,7 @@ class Bundled(NamedTuple):
     def takes(self, item: DataItem) -> bool:
         """True if it asks a line of a file that experiments share: statements are for experiments that need them."""
         if self.needs:
-            return all(getattr(item, name) for name in ("prompt", *self.needs))
+            return item.statement is not None
         return self.split or (item.statement is None and item.prompt is not None)
 
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from memshare.evaluation.data import DataItem
 from memshare.evaluation.lab import Measured
 from memshare.evaluation.result import ExperimentResult
 from memshare.files.new_file import new_file
@@ -43,10 +44,14 @@ class ExperimentPlan(Message):
 
 
 class Prepared(Message):
-    """An item as prepared before an experiment: its question, and the score of its standard answer."""
+    """An item as prepared before an experiment: its question, and the score of its standard answer.
+
+    `written` is the item with what a model wrote of it.
+    """
 
     prompt: str
     score: float | None
+    written: DataItem | None = None
 
 
 class Preparation(Message):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.data import DataItem, Split, lacks
 from memshare.evaluation.experiment import Times
 from memshare.evaluation.folder import Folder, read_preparation
 from memshare.evaluation.lab import SHOWN
@@ -69,7 +69,9 @@ def _forecast(request: ExperimentRequest, settings: Settings, *, is_prepared: bo
         usual[model] += Usage(prompt_tokens=times * prompt, completion_tokens=times * completion)
 
     text = round(fmean(map(_tokens, parts.all)))
-    asked = [item for item in parts.all if item.prompt is None and not is_prepared]
+    needs = wanted.bundled.needs if wanted.bundled else ()
+    written = [item for item in parts.all if lacks(item, needs) and not is_prepared]
+    asked = [item for item in parts.all if item.prompt is None and item not in written and not is_prepared]
     seeds = [item for item in parts.seeds if item.prompt is not None and not is_prepared]
     answers, settled, remembered = (times.of(parts) for times in (wanted.asked, wanted.settled, wanted.remembered))
     if not request.learning and wanted.learns:
@@ -79,6 +81,7 @@ def _forecast(request: ExperimentRequest, settings: Settings, *, is_prepared: bo
     steps = fmean(one.calls // 2 if one else 0 for one in limits)  # calls of the engine beside the answer
     graded_parts = fmean(one.sub_questions if one else 0 for one in limits)
     use(request.models[0], INSTRUCTED + text, text, len(asked))
+    use(request.models[0], INSTRUCTED + 2 * text, 3 * text, len(written))
     for model in request.models:
         use(model, INSTRUCTED + (1 + SHOWN) * text, text, round(answers * (1 + steps)))
     of_all, more = len(request.models), round(remembered * graded_parts)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from bert_score import BERTScorer
 from pydantic import ValidationError
@@ -62,7 +62,8 @@ def _unknown(tokenizer: Any, text: str) -> float:
     return tokens.count(tokenizer.unk_token_id) / (len(tokens) or 1)
 
 
-AT_ONCE = 16  # pairs
+T = TypeVar("T")
+AT_ONCE = 16  # calls
 FIRST_WAIT = 2.0  # seconds before a second try; doubled for each further one
 JUDGED = "judged.jsonl"
 
@@ -122,20 +123,29 @@ class Judge:
 
     def _grade(self, name: str, one: Measured) -> float:
         payer, pair = Payer(name, "", "evaluate"), PairToGrade(one.kind, one.prompt, one.answer)
-        tries = 0
-        while True:
-            try:
-                with self._metering(self._chat, payer) as chat:
-                    return grade(chat, self._rubrics[one.agent], 0, pair, self._settings.scorer_votes).total
-            except NotYet as error:
-                time.sleep(error.wait)
-            except TryAgain as error:
-                tries += 1
-                if tries >= self._settings.tries:
-                    raise MemshareError(
-                        f"The judge could not be asked: {error} Run the same command: it goes on from here."
-                    ) from error
-                time.sleep(error.wait if error.wait is not None else FIRST_WAIT * 2 ** (tries - 1))
+
+        def once() -> float:
+            with self._metering(self._chat, payer) as chat:
+                return grade(chat, self._rubrics[one.agent], 0, pair, self._settings.scorer_votes).total
+
+        return patiently(once, self._settings.tries, "The judge")
+
+
+def patiently(call: Callable[[], T], most: int, who: str) -> T:
+    """The result of a call of a model, tried again where that may help; raises `MemshareError` after `most` tries."""
+    tries = 0
+    while True:
+        try:
+            return call()
+        except NotYet as error:
+            time.sleep(error.wait)
+        except TryAgain as error:
+            tries += 1
+            if tries >= most:
+                raise MemshareError(
+                    f"{who} could not be asked: {error} Run the same command: it goes on from here."
+                ) from error
+            time.sleep(error.wait if error.wait is not None else FIRST_WAIT * 2 ** (tries - 1))
 
 
 def read(file: Path) -> dict[str, float]:

@@ -158,7 +158,7 @@ PAPERS = {
                 "true and false claims, told apart over epochs",
                 "contradictions",
                 "Pairs, of 200 claims of SciFact with a counterfactual each, whose true claim became the more credible "
-                "one. The experiment counts answers instead; python -m benchmarks.credibility counts pairs.",
+                "one. The table counts answers, and its notes pairs, as python -m benchmarks.credibility does.",
                 _CREDIBILITY,
             ),
         ),

@@ -77,15 +77,16 @@ def run(lab: Lab) -> None:
         lab.measure(NO_MEMORIES, strict, k=0, marks=told)
         lab.bring_in(f"begin {model}", strict, [*false, *true])
         pools = dict.fromkeys(lab.pool_of(strict, pair.item) for pair in true)
-        pairs = [
-            frozenset((one.id(lab.pool_of(strict, one.item)), other.id(lab.pool_of(strict, other.item))))
+        ids = [
+            (one.id(lab.pool_of(strict, one.item)), other.id(lab.pool_of(strict, other.item)))
             for one, other in zip(true, false, strict=True)
         ]
-        lab.change(f"conflicts {model}", _found(model, list(pools), pairs))
+        lab.change(f"conflicts {model}", _found(model, list(pools), list(map(frozenset, ids))))
         lab.measure("3 memories", strict, phase="before", marks=marks)
         for number in range(1, ROUNDS + 1):
             lab.write(f"round {number} {model}", strict, items, remember=True, in_order=True)
             if number in ASKED_AFTER:
+                lab.change(f"credibility {number} {model}", _told_apart(model, number, ids))
                 lab.measure("3 memories", strict, phase=f"round {number}", marks=marks)
 
 
@@ -97,6 +98,22 @@ def _found(model: str, pools: Sequence[str], pairs: Sequence[frozenset[UUID]]) -
         return (
             f"{model}: the system found {found} of the {len(pairs)} contradictions, and {others} between other "
             "statements; nobody linked them."
+        )
+
+    return count
+
+
+def _told_apart(model: str, number: int, pairs: Sequence[tuple[UUID, UUID]]) -> Change:
+    """Count the pairs whose first statement is by now the more credible one: the figure of DynaMind's table 3."""
+
+    def count(client: Client) -> str:
+        judged = client.memories.judge([memory for pair in pairs for memory in pair])
+        found = {one.memory.id: one.credibility.p for one in judged}
+        right = sum(found[true] > found[false] for true, false in pairs)
+        alike = sum(found[true] == found[false] for true, false in pairs)
+        return (
+            f"{model}: after round {number} the true statement was the more credible one of {right} of {len(pairs)} "
+            f"pairs ({right / len(pairs):.2f}), and both were alike of {alike}."
         )
 
     return count

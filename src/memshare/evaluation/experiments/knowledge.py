@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from memshare.client.client import Client
-from memshare.evaluation.data import DataItem, Split
+from memshare.evaluation.data import DataItem, Split, stands_in
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment, Times
 from memshare.evaluation.lab import PEOPLE, Lab, Marks
 from memshare.evaluation.queues import AnsweredItem, Change
@@ -73,11 +72,7 @@ def says(**wanted: Says) -> Marks:
     """Marks for whether an answer has each text, as whole words, whatever its case and white space."""
 
     def marks(item: DataItem, answer: str, _shown: Sequence[UUID]) -> dict[str, float]:
-        said = folded(answer)
-        return {
-            name.replace("_", " "): float(re.search(rf"(?<!\w){re.escape(folded(says(item)))}(?!\w)", said) is not None)
-            for name, says in wanted.items()
-        }
+        return {name.replace("_", " "): float(stands_in(says(item), answer)) for name, says in wanted.items()}
 
     return marks
 

@@ -68,12 +68,35 @@ def test_no_document_that_has_the_answer_has_what_a_question_begins_with() -> No
     assert len(alone) <= 5, alone
 
 
-def test_a_line_without_what_an_experiment_needs_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "lacks"), [("contradictions", "prompt or statement"), ("complex", "prompt")])
+def test_a_line_without_what_an_experiment_needs_is_named(name: str, lacks: str, tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
-    file.write_text(json.dumps({"agent": "reasoning", "prompt": "Why?", "answer": "So.", "statement": "It is so."}))
+    file.write_text(json.dumps({"agent": "reasoning", "answer": "So."}))
 
-    with pytest.raises(BadInput, match=r"changed, changed_statement; 'So\.'"):
-        wanted("facts", tmp_path, file)
+    with pytest.raises(BadInput, match=rf"{lacks}; 'So\.'"):
+        wanted(name, tmp_path, file)
+
+
+def test_a_call_is_forecast_for_each_line_of_which_something_has_to_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "claims.jsonl"
+    pairs = [{"supported": f"Each of {one} cats sleeps.", "contradicted": "No cat sleeps."} for one in range(3)]
+    file.write_text("".join(json.dumps(pair | {"agent": "reasoning"}) + "\n" for pair in pairs))
+    settings = Settings(data=tmp_path, model_scorer="judge", model_agents="offline")
+
+    [without] = forecasts([wanted("contradictions", tmp_path / "a", file)], settings)
+    whole = [
+        pair | {"agent": "reasoning", "prompt": f"Who sleeps {at}?", "answer": f"cat {at}", "statement": "So.",
+                "changed": "dog", "changed_statement": "Dogs."}
+        for at, pair in enumerate(pairs)
+    ]  # fmt: skip
+    file.write_text(
+        "".join(
+            json.dumps({name: text for name, text in line.items() if name not in pairs[0]}) + "\n" for line in whole
+        )
+    )
+    [there] = forecasts([wanted("contradictions", tmp_path / "b", file)], settings)
+
+    assert without.calls["offline"] == there.calls["offline"] + 3
 
 
 def test_each_table_of_a_paper_takes_the_lines_of_ones_own_files_that_are_for_it(tmp_path: Path) -> None:

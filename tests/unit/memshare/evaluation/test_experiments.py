@@ -19,6 +19,7 @@ from memshare.evaluation.request import ExperimentRequest
 from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_scorer.rubric import find_rubric
 from tests.support.counted_queues import CountedQueues
@@ -125,7 +126,7 @@ def test_a_preparation_in_which_something_was_given_up_is_none(tmp_path: Path) -
     )
 
     with pytest.raises(MemshareError, match=r"2 of 2 standard answers .* The key is wrong"):
-        prepare(request, Down())
+        prepare(request, Down(), Settings(data=tmp_path))
 
 
 def test_the_threshold_of_all_copies_of_an_agent_is_the_mean_of_its_seeds(tmp_path: Path) -> None:

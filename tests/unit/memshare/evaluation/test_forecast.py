@@ -56,7 +56,7 @@ def test_each_model_answers_as_often_as_the_experiment_says(name: str, tmp_path:
     wanted, queues = request(name, tmp_path), CountedQueues()
     said = EXPERIMENTS[name]
 
-    lab = conduct(wanted, queues, Settings(data=tmp_path), prepare(wanted, queues))
+    lab = conduct(wanted, queues, Settings(data=tmp_path), prepare(wanted, queues, Settings(data=tmp_path)))
 
     answers = said.asked.of(wanted.split)
     assert queues.answers == {"one": answers, "two": answers}
@@ -87,7 +87,7 @@ def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> 
 def test_the_lessons_of_the_fullest_pool_are_told_beforehand(name: str, tmp_path: Path) -> None:
     wanted, queues = request(name, tmp_path), CountedQueues()
 
-    conduct(wanted, queues, Settings(data=tmp_path), prepare(wanted, queues))
+    conduct(wanted, queues, Settings(data=tmp_path), prepare(wanted, queues, Settings(data=tmp_path)))
 
     settled = max(queues.settled_in.values())
     # Practice settles answers that become no lessons.

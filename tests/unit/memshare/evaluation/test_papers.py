@@ -81,7 +81,7 @@ def test_what_stands_beside_a_papers_figures_is_what_the_experiment_counts(table
     settings, queues = Settings(data=tmp_path, model="offline"), CountedQueues()
     wanted = request_of(EXPERIMENTS[table.experiment], [], settings, 7, None, models=("offline",), out=tmp_path)
 
-    lab = conduct(wanted, queues, settings, prepare(wanted, queues))
+    lab = conduct(wanted, queues, settings, prepare(wanted, queues, settings))
 
     assert table.figures is not None
     assert {(*place, mark) for *place, mark in table.figures.ours} <= {
