@@ -142,8 +142,9 @@ def lift_key(pool: str) -> str:
 NUMBERS = (0, 1, 3, 6)
 USUAL = 3  # as in INMS (arXiv 2404.09982)
 BEGIN_AFTER = 20  # graded tasks that were shown the usual number
-AT_RANDOM = 0.12  # of the tasks
-KNOWN_BEFORE = 10  # tasks that what is expected of a number weighs
+AT_RANDOM = 0.08  # of the tasks
+KNOWN_BEFORE = 40  # tasks that it weighs, how much better the usual number is expected to be
+KIND_KNOWN_BEFORE = 10  # tasks that it weighs in a kind, how numbers do in all kinds together
 HEAD_START = 10.0  # points of the score that the usual number is expected to be better
 COST = 0.2  # points for each memory: among equals the fewest are shown
 LEAST_SPREAD = 5.0  # points
@@ -249,23 +250,22 @@ def _expected(everything: Sequence[Sums], of_kind: Sequence[Sums] | None) -> lis
     total = _together(one.all for one in everything)
     prior = [total.mean - (0 if number == USUAL else HEAD_START) for number in NUMBERS]
     spread = max(sqrt(total.squared_error * total.tasks), LEAST_SPREAD) if total.tasks >= 2 else HEAD_START
-    means = _towards(everything, prior)
-    counted = everything
+    means, counted, known = _towards(everything, prior, KNOWN_BEFORE), everything, KNOWN_BEFORE
     if of_kind is not None:
+        counted, known = of_kind, KIND_KNOWN_BEFORE
         usual = _together(one.all for one in of_kind)
-        level = (usual.total + KNOWN_BEFORE * total.mean) / (usual.tasks + KNOWN_BEFORE)
-        means = _towards(of_kind, [mean - total.mean + level for mean in means])
-        counted = of_kind
+        level = (usual.total + known * total.mean) / (usual.tasks + known)
+        means = _towards(of_kind, [mean - total.mean + level for mean in means], known)
     return [
-        (mean - COST * number, spread / sqrt(one.all.tasks + KNOWN_BEFORE))
+        (mean - COST * number, spread / sqrt(one.all.tasks + known))
         for number, mean, one in zip(NUMBERS, means, counted, strict=True)
     ]
 
 
-def _towards(sums: Sequence[Sums], prior: Sequence[float]) -> list[float]:
-    """The mean of each number, drawn towards what was expected of it."""
+def _towards(sums: Sequence[Sums], prior: Sequence[float], known: float) -> list[float]:
+    """The mean of each number, drawn towards what was expected of it, as if that were seen in `known` tasks."""
     return [
-        (one.all.total + KNOWN_BEFORE * before) / (one.all.tasks + KNOWN_BEFORE)
+        (one.all.total + known * before) / (one.all.tasks + known)
         for one, before in zip(sums, prior, strict=True)
     ]
 

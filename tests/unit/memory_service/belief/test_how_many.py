@@ -74,7 +74,7 @@ def test_a_few_per_cent_of_each_number_are_chosen_by_chance_and_say_what_memorie
 
     chosen = [bandit.choose("poem", "openai:m", None, f"later {task}") for task in range(1_000)]
     by_chance = [one.number for one in chosen if one.by_chance]
-    assert 80 < len(by_chance) < 160
+    assert 50 < len(by_chance) < 120
     assert all(by_chance.count(number) > 10 for number in NUMBERS)
     (found,) = tried(redis_client, "poem")
     assert found.lift is not None
