@@ -57,7 +57,7 @@ contract: .venv/.installed-dev
 
 # Texts of others do not lie in this tree: JSON lines in the folder DATA. What needs them is left out where there are none.
 DATA ?= ../shared/data
-PEOPLE = $(wildcard $(foreach name,limericks sonnets riddles puns puzzles wuyanlvshi,$(DATA)/$(name).jsonl))
+PEOPLE = $(wildcard benchmarks/lists/*.jsonl $(foreach name,puns puzzles,$(DATA)/$(name).jsonl))
 
 # Every module with an option --json, but for those that need a Qdrant server, a model, or texts of others.
 APART := cluster scale credibility knowledge real stream
@@ -78,7 +78,7 @@ real: .venv/.installed-local  ## Use a real model for all that one is used for: 
 
 OUT ?= evaluation
 ITEMS ?= 100
-evaluate: install  ## Run every experiment on the plans of this tree and the files of DATA, with MODELS (of the settings, if left out), and make a page in OUT
+evaluate: install  ## Run every experiment on the plans and lists of this tree, and puns and puzzles of DATA, with MODELS (of the settings, if left out), and make a page in OUT
 	$(BIN)/memshare evaluate all --yes $(if $(MODELS),--models $(MODELS)) --out $(OUT) --items $(ITEMS) --data benchmarks/plans.jsonl $(PEOPLE)
 	$(BIN)/memshare report $(OUT)
 

@@ -146,3 +146,16 @@ def test_passages_are_paragraphs_with_their_title(tmp_path: Path) -> None:
     (tmp_path / "two.pdf").write_bytes(b"%PDF")
 
     assert list(passages([tmp_path])) == ["A mill: It turns.", "A mill: It grinds."]
+
+
+def test_the_lists_that_come_with_the_tree_are_items_of_its_agents(tmp_path: Path) -> None:
+    files = sorted((Path(__file__).parents[4] / "benchmarks" / "lists").glob("*.jsonl"))
+
+    request = wanted("memories", tmp_path, *files)
+
+    assert [(one.file, one.items) for one in request.files] == [
+        ("limericks.jsonl", 56),
+        ("riddles.jsonl", 177),
+        ("sonnets.jsonl", 77),
+        ("wuyanlvshi.jsonl", 42),
+    ]
