@@ -17,7 +17,6 @@ from memshare_broker.app import App
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput
-from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.forms import refuse_too_long
@@ -96,8 +95,7 @@ class AnswerStage:
                 submitter=task.submitter,
                 reader=self.chat.name if has_model(self.chat) else None,
             )
-            with tracing.span("recall"):
-                recalled = self.memory.recall(wanted)
+            recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding
             if has_model(self.chat):
                 fitting = fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from memshare_broker.errors import TryAgain
+from memshare_broker.observe import tracing
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import Usage
 from memshare_broker.wire.same_text import is_blank
@@ -63,6 +64,7 @@ def whole_characters(text: str) -> str:
 
 
 MAX_TEXT = 200_000
+LONGEST_NAME = 200
 MOST_CHOICES, MOST_PARTS = 128, 1_000
 LONGEST_REPAIRED = 2_000_000  # bytes of a body that is no strict JSON and is read all the same
 
@@ -124,6 +126,8 @@ class _Completion(BaseModel):
     # The first wrong one is enough: a reply can hold a million of them, and each error takes a kilobyte.
     choices: list[Choice] = Field(min_length=1, max_length=MOST_CHOICES, fail_fast=True)
     usage: _Usage | None = None
+    model: Any = None
+    id: Any = None
 
 
 def read_completion(model: str, body: str | bytes, *, structured: bool = False) -> Reply:
@@ -176,6 +180,13 @@ def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
         spent = _Usage(prompt_tokens=counted.get(b"prompt", 0), completion_tokens=counted.get(b"completion", 0))
         raise UselessReply(words, "invalid reply", _bounded(spent)) from error
     choice, usage = completion.choices[0], _bounded(completion.usage or _Usage())
+    tracing.note(
+        {
+            "gen_ai.response.model": _name(completion.model),
+            "gen_ai.response.id": _name(completion.id),
+            "gen_ai.response.finish_reasons": [reason] if (reason := _name(choice.finish_reason)) else None,
+        }
+    )
     if choice.message.refusal:
         raise RefusedReply(f"{model} refused: {masked(choice.message.refusal[:2_000])[:500]}", "refused", usage)
     if choice.finish_reason == "content_filter":
@@ -197,6 +208,11 @@ def _read(body: bytes) -> _Completion:
         except (ValueError, RecursionError):
             raise error from None
         return _Completion.model_validate(found)
+
+
+def _name(told: object) -> str | None:
+    """A name that a server gave its reply, for a trace."""
+    return told[:LONGEST_NAME] if isinstance(told, str) and told else None
 
 
 def _text(part: _Part) -> str:

@@ -20,6 +20,7 @@ from memshare_broker.app import App
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
+from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.settings import PROMPT_LIMIT
@@ -146,6 +147,9 @@ class ScoreStage:
         with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)
             score = grade(chat, rubric, threshold, pair, self.votes, noted)
+        tracing.note({"memshare.score": score.total})
+        for one in gen_ai.evaluations(score):
+            tracing.event(journey, "gen_ai.evaluation.result", one)
         verdict = "accepted" if score.accepted else "not accepted"
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)
         log.info("Graded %.1f of 100, %s at %.1f.", score.total, verdict, threshold, extra=about)

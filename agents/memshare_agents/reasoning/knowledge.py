@@ -8,7 +8,6 @@ from typing import Literal
 from uuid import UUID
 
 from memshare_agents.reasoning.short_term import ShortTermItem
-from memshare_broker.observe import tracing
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Conditions, Found, RecallRequest
 from memshare_memory.memory import FLOOR, Mode
@@ -74,8 +73,7 @@ class Knowledge:
             asked_by=self._asked_by,
         )
         began = time.monotonic()
-        with tracing.span("recall"):
-            recalled = self._memory.recall(wanted)
+        recalled = self._memory.recall(wanted)
         self.seconds.append(time.monotonic() - began)
         self._version = recalled.retriever_version
         return [_item(one) for one in recalled.found]

@@ -25,17 +25,17 @@ from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import Hop, M, NextMessage
+from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
 from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
 from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
-from memshare_broker.observe import tracing
+from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count
 from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.presence import WORKER_INCARNATION
-from memshare_broker.wire.messages import Cancellation, Message, Record, Usage
+from memshare_broker.wire.messages import Cancellation, Message, Record
 from memshare_broker.wire.signing import Signer
 
 log = logging.getLogger(__name__)
@@ -212,8 +212,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
     properties[ACKNOWLEDGED] = True
     if stage.hop.has_result:
         task.request.ignore_result = True  # it is stored already
-    usage = getattr(outcome.record, "usage", None)
-    _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, usage=usage)
+    _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, did=(message, outcome.record))
     return committed.record
 
 
@@ -258,7 +257,7 @@ def _about(entry: Entry, **more: object) -> dict[str, dict[str, str]]:
 def _traced(request: Any, entry: Entry, message: Message) -> AbstractContextManager[None]:
     """The span of one run of a stage; `request` is Celery's."""
     pair = getattr(message, "task", message)  # a graded pair has the task in it
-    agent = entry.queue if _is_first(entry) else getattr(pair, "agent", None)
+    agent = getattr(pair, "agent", entry.queue if _is_first(entry) else None)
     name = f"{entry.stage} {agent}" if _is_first(entry) else entry.stage
     about = {
         "messaging.system": "redis",
@@ -272,14 +271,18 @@ def _traced(request: Any, entry: Entry, message: Message) -> AbstractContextMana
 
 
 def _trace_ended(
-    ledger: Ledger, entry: Entry, outcome: str, *, first: bool, usage: Usage | None = None, reason: str | None = None
+    ledger: Ledger, entry: Entry, outcome: str, *, first: bool, did: tuple[Message, ...] = (), reason: str | None = None
 ) -> None:
     """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
-    the run of the message that was first."""
-    about = {"memshare.outcome": outcome, "memshare.reason": reason, **tracing.tokens(usage)}
+    the run of the message that was first. `did` is that message and its record."""
+    about: gen_ai.Attributes = {"memshare.outcome": outcome, "memshare.reason": reason}
     tracing.note(about)
     if first and _is_first(entry):
-        tracing.root(entry.journey, f"task {entry.queue}", lambda: ledger.submitted(entry.journey), about)
+        name, told = f"task {entry.queue}", {}
+        if entry.stage in (ANSWER.name, QUESTION.name):
+            name, told = f"invoke_agent {entry.queue}", gen_ai.invocation(entry.queue, *did)
+        more = {**about, "error.type": reason, **told}
+        tracing.root(entry.journey, name, lambda: ledger.submitted(entry.journey), more)
 
 
 def _is_first(entry: Entry) -> bool:

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -19,12 +20,13 @@ from celery import signals
 from celery.exceptions import Ignore
 from opentelemetry import context, trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanKind, StatusCode, TraceFlags
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from memshare_broker.errors import NotYet
+from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.observe.gen_ai import Attributes
 from memshare_broker.observe.masking import masked
-from memshare_broker.wire.messages import Usage, derived_id
+from memshare_broker.wire.messages import derived_id
 
 if TYPE_CHECKING:
     from memshare_broker.observe.tracing_sdk import Sdk
@@ -32,14 +34,13 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-Value = str | bool | int | float | None
-NOTHING: Mapping[str, Value] = {}
+NOTHING: Attributes = {}
 SERVER_FAULT = 500  # the first status of HTTP that is the server's own fault
 _making = threading.Lock()
 
 
 @contextmanager
-def stage(journey: str, name: str, headers: Mapping[str, str], about: Mapping[str, Value]) -> Iterator[None]:
+def stage(journey: str, name: str, headers: Mapping[str, str], about: Attributes) -> Iterator[None]:
     """The span of one run of a stage, in the trace of its journey; linked with the client's own, if the message's
     headers name one (`traceparent`)."""
     sdk = _sdk()
@@ -57,7 +58,7 @@ def stage(journey: str, name: str, headers: Mapping[str, str], about: Mapping[st
 
 
 @contextmanager
-def span(name: str, about: Mapping[str, Value] = NOTHING, *, client: bool = False) -> Iterator[None]:
+def span(name: str, about: Attributes = NOTHING, *, client: bool = False) -> Iterator[None]:
     """A step of the stage that runs in this thread; nothing where none does."""
     sdk = _sdk()
     if sdk is None or not trace.get_current_span().get_span_context().is_valid:
@@ -68,7 +69,7 @@ def span(name: str, about: Mapping[str, Value] = NOTHING, *, client: bool = Fals
 
 
 @contextmanager
-def request(headers: Mapping[str, str], about: Mapping[str, Value]) -> Iterator[Callable[[str, int], None]]:
+def request(headers: Mapping[str, str], about: Attributes) -> Iterator[Callable[[str, int], None]]:
     """The span of a request that is answered here, in the trace of who asks, if its headers name one.
 
     Call what is yielded with the name of what was asked and the status of the answer.
@@ -89,22 +90,41 @@ def request(headers: Mapping[str, str], about: Mapping[str, Value]) -> Iterator[
         yield answered
 
 
-def note(about: Mapping[str, Value]) -> None:
+def note(about: Attributes) -> None:
     """Attributes of the span that is current in this thread; None is left out."""
     if _sdk() is not None:
         trace.get_current_span().set_attributes(_attributes(about))
 
 
-def tokens(usage: Usage | None) -> dict[str, Value]:
-    """The tokens of calls, in the words of OpenTelemetry's conventions for generative AI."""
-    if usage is None:
-        return {}
-    return {
-        "gen_ai.usage.input_tokens": usage.prompt_tokens,
-        "gen_ai.usage.output_tokens": usage.completion_tokens,
-        "gen_ai.usage.cache_read.input_tokens": usage.cached_tokens,
-        "gen_ai.usage.reasoning.output_tokens": usage.reasoning_tokens,
-    }
+def event(journey: str, name: str, about: Attributes) -> None:
+    """An event of the current span. Where log records are exported it is one, too, of the root span of the journey."""
+    sdk, current = _sdk(), trace.get_current_span()
+    if sdk is not None and current.is_recording():
+        current.add_event(name, _attributes(about))
+        sdk.log(ids_of(journey), name, _attributes(about))
+
+
+def until(done: Future[Any], name: str, about: Attributes) -> None:
+    """A step of another thread, from now on until it is done; nothing where nothing is traced."""
+    sdk = _sdk()
+    if sdk is not None and trace.get_current_span().get_span_context().is_valid:
+        made = sdk.tracer.start_span(name, kind=SpanKind.CLIENT, attributes=_attributes(about))
+        done.add_done_callback(functools.partial(_end, made))
+
+
+def headers() -> dict[str, str]:
+    """The headers by which whoever is asked goes on with the current trace; none where nothing is traced."""
+    told: dict[str, str] = {}
+    if _sdk() is not None:
+        TraceContextTextMapPropagator().inject(told)
+    return told
+
+
+def continued(headers: Mapping[str, str]) -> AbstractContextManager[None]:
+    """A block that goes on with the trace that a request's headers name, if they name one."""
+    if _sdk() is None:
+        return nullcontext()
+    return _within(TraceContextTextMapPropagator().extract(headers, Context()))
 
 
 def here() -> Callable[[], AbstractContextManager[None]]:
@@ -114,7 +134,7 @@ def here() -> Callable[[], AbstractContextManager[None]]:
     return functools.partial(_within, context.get_current())
 
 
-def root(journey: str, name: str, submitted: Callable[[], float | None], about: Mapping[str, Value]) -> None:
+def root(journey: str, name: str, submitted: Callable[[], float | None], about: Attributes) -> None:
     """The root span of a trace, from the time at which the task was submitted (Unix time in seconds) until now."""
     sdk = _sdk()
     if sdk is not None:
@@ -174,7 +194,7 @@ def _current(
     sdk: Sdk,
     name: str,
     kind: SpanKind,
-    about: Mapping[str, Value],
+    about: Attributes,
     parent: Context | None = None,
     links: list[Link] | None = None,
 ) -> Iterator[None]:
@@ -192,9 +212,20 @@ def _current(
         except BaseException as error:
             fault = error.__cause__ if isinstance(error, Ignore) else error  # of what is set aside, to be tried again
             if fault is not None and not isinstance(fault, NotYet):  # that is no fault of its own
-                made.set_attribute("error.type", type(fault).__name__)
-                made.set_status(StatusCode.ERROR, masked(str(fault)))
+                _failed(made, fault)
             raise
+
+
+def _failed(made: Span, fault: BaseException) -> None:
+    made.set_attribute("error.type", fault.reason if isinstance(fault, TryAgain | GiveUp) else type(fault).__name__)
+    made.set_status(StatusCode.ERROR, masked(str(fault)))
+
+
+def _end(made: Span, done: Future[Any]) -> None:
+    fault = CancelledError() if done.cancelled() else done.exception()
+    if fault is not None:
+        _failed(made, fault)
+    made.end()
 
 
 @contextmanager
@@ -206,5 +237,5 @@ def _within(there: Context) -> Iterator[None]:
         context.detach(token)
 
 
-def _attributes(about: Mapping[str, Value]) -> dict[str, Any]:
+def _attributes(about: Attributes) -> dict[str, Any]:
     return {name: value for name, value in about.items() if value is not None}

@@ -8,14 +8,19 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
+from opentelemetry import trace
+from opentelemetry._logs import LogRecord
 from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
-from opentelemetry.trace import Link, SpanContext, SpanKind, TraceState
+from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TraceState
 from opentelemetry.util.types import Attributes
 
 from memshare_broker.errors import BadInput
@@ -35,6 +40,7 @@ class Sdk:
         for exporter in exporters.split(","):
             self._provider.add_span_processor(BatchSpanProcessor(_exporter(exporter.strip())))
         self.tracer = self._provider.get_tracer("memshare")
+        self._logs = _log_provider(resource)
 
     def samples(self, trace_id: int) -> bool:
         """True if a trace is among those that are recorded."""
@@ -46,13 +52,24 @@ class Sdk:
         token = _NAMED.set(ids)
         try:
             at = None if started is None else int(started * 1e9)
-            made = self.tracer.start_span(name, Context(), SpanKind.PRODUCER, attributes, start_time=at)
+            made = self.tracer.start_span(name, Context(), SpanKind.INTERNAL, attributes, start_time=at)
         finally:
             _NAMED.reset(token)
+        if "error.type" in attributes:
+            made.set_status(StatusCode.ERROR)
         made.end(max(time.time_ns(), at or 0))
+
+    def log(self, of: SpanContext, name: str, attributes: dict[str, Any]) -> None:
+        """Export an event of a span as a log record, where these are exported."""
+        if self._logs is not None:
+            there = trace.set_span_in_context(trace.NonRecordingSpan(of), Context())
+            record = LogRecord(timestamp=time.time_ns(), context=there, attributes=attributes, event_name=name)
+            self._logs.get_logger("memshare").emit(record)
 
     def shutdown(self) -> None:
         self._provider.shutdown()
+        if self._logs is not None:
+            self._logs.shutdown()
 
 
 class _Ids(RandomIdGenerator):
@@ -88,6 +105,19 @@ class _Evenly(Sampler):
 
     def get_description(self) -> str:
         return self._sampler.get_description()
+
+
+def _log_provider(resource: Resource) -> LoggerProvider | None:
+    """None unless variables ask for log records by themselves: many collectors of traces take none."""
+    endpoint = os.environ.get("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT")
+    told = os.environ.get("OTEL_LOGS_EXPORTER", "").strip() or ("otlp" if endpoint else "none")
+    if told == "none":
+        return None
+    if told != "otlp":
+        raise BadInput(f"OTEL_LOGS_EXPORTER={told!r} cannot be used: expected otlp or none.")
+    provider = LoggerProvider(resource)
+    provider.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter()))
+    return provider
 
 
 def _exporter(name: str) -> SpanExporter:

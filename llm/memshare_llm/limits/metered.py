@@ -9,9 +9,9 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from memshare_broker.errors import TryAgain
-from memshare_broker.observe import tracing
+from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.wire.messages import Usage
-from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply, was_cut
+from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, Reply, UselessReply, was_cut
 from memshare_llm.limits.budget import Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 
@@ -86,9 +86,9 @@ class Timed(ChatAround):
         self._note = note
 
     def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
-        provider, _, model = self.name.partition(":")
-        about = {"gen_ai.operation.name": "chat", "gen_ai.provider.name": provider, "gen_ai.request.model": model}
-        with tracing.span(f"chat {model}".strip(), about, client=True):
+        about = gen_ai.operation("chat", self.name) | gen_ai.asked(asked.turns)
+        about["gen_ai.output.type"] = "json" if asked.schema else "text"
+        with tracing.span(f"chat {about['gen_ai.request.model'] or ''}".strip(), about, client=True):
             started = time.monotonic()
             try:
                 said: R | NoLogprobs = call()
@@ -99,6 +99,8 @@ class Timed(ChatAround):
                 raise
             if not isinstance(said, NoLogprobs) or said.usage != Usage():  # one that was not even asked took no time
                 self._told(started, said.usage)
+            if isinstance(said, Reply):
+                tracing.note(gen_ai.said(said.text))
         if isinstance(said, NoLogprobs):
             raise said
         if was_cut(asked.turns, said.usage):
@@ -107,4 +109,4 @@ class Timed(ChatAround):
 
     def _told(self, started: float, usage: Usage) -> None:
         self._note(self.name, time.monotonic() - started)
-        tracing.note(tracing.tokens(usage))
+        tracing.note(gen_ai.tokens(usage))

@@ -21,6 +21,7 @@ from starlette.routing import Route
 
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable
+from memshare_broker.observe import tracing
 from memshare_broker.wire.forms import readable
 from memshare_memory.door.bounded_connection import END_WITHIN, Bounds, server_config
 from memshare_memory.door.client import LARGEST_BODY, METHODS, DoorMethod, MemoryClient
@@ -44,7 +45,7 @@ def door_app(service: Service, recalls: RecallBatches, token: str | None) -> Sta
         return await asyncio.wrap_future(recalls.ask(request))
 
     def answering(method: DoorMethod[Any, Any]) -> Callable[[Any], Awaitable[Any]]:
-        if method is MemoryClient.recall:
+        if method is MemoryClient._recall:
             return recall
         work = functions[method.name]
         return lambda request: run_in_threadpool(work, request)
@@ -66,7 +67,9 @@ def _endpoint(method: DoorMethod[Any, Any], answer: Callable[[Any], Awaitable[An
             return refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
         try:
             asked = method.takes.validate_json(await _body(request))
-            return Response(method.gives.dump_json(await answer(asked)), media_type="application/json")
+            with tracing.continued(request.headers):
+                answered = await answer(asked)
+            return Response(method.gives.dump_json(answered), media_type="application/json")
         except ValidationError as error:
             return refused(422, BadInput(readable(error, f"The request {method.name!r}")))
         except _TooLarge as error:

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
@@ -169,7 +170,7 @@ class DoorConnection:
         with self._pool.stream(
             "POST",
             f"{self._address}/{name}",
-            headers=self._headers,
+            headers=[*self._headers, *tracing.headers().items()],
             content=content,
             extensions={"timeout": timeout},
         ) as response:
@@ -192,8 +193,7 @@ class MemoryClient:
     it refuses.
     """
 
-    recall = DoorMethod[RecallRequest, Recollection](RecallRequest, Recollection)
-    """The memories that may be shown with a task, best first."""
+    _recall = DoorMethod[RecallRequest, Recollection](RecallRequest, Recollection)
     _embed = DoorMethod[EmbedRequest, Embedding](EmbedRequest, Embedding)
     embed_each = DoorMethod[Sequence[str], list[Embedding]](list[str], list[Embedding], joined=list)
     """The vectors of several texts, in their order."""
@@ -252,6 +252,15 @@ class MemoryClient:
             part: Any = self._connection.ask(method, cast("Request", list(wanted[start : start + BATCH])), seconds)
             joined = joined | part if isinstance(joined, dict) else joined + part
         return cast("Reply", joined)
+
+    def recall(self, request: RecallRequest) -> Recollection:
+        """The memories that may be shown with a task, best first."""
+        about = gen_ai.retrieval(request.pool, request.k, request.text)
+        with tracing.span(f"retrieval {request.pool}", about, client=True):
+            recalled = self._recall(request)
+            found = ((str(one.memory.id), one.similarity, one.memory.answer) for one in recalled.found)
+            tracing.note(gen_ai.retrieved(found))
+        return recalled
 
     def embed(self, text: str, asked_by: str | None = None) -> Embedding:
         """The vector of a text, by the encoder in use."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from queue import SimpleQueue
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare_broker.observe import tracing
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.door.messages import Found, RecallRequest, Recollection
@@ -25,6 +27,8 @@ _Vectors = NDArray[np.float32]
 class _Asked(NamedTuple):
     request: RecallRequest
     answer: Future[Recollection]
+    there: Callable[[], AbstractContextManager[None]]
+    """Goes on with the trace of who asks."""
 
 
 class _Encoding(NamedTuple):
@@ -49,7 +53,7 @@ class RecallBatches:
     def ask(self, request: RecallRequest) -> Future[Recollection]:
         """Queue a request; the future gives the recalled memories when its turn has come."""
         answer: Future[Recollection] = Future()
-        self._came.put(_Asked(request, answer))
+        self._came.put(_Asked(request, answer, tracing.here()))
         return answer
 
     def close(self) -> None:
@@ -79,8 +83,9 @@ class RecallBatches:
                 if one.answer.set_running_or_notify_cancel():
                     one.answer.set_exception(error)
             return
-        for request, answer in asked:
-            self._begin(_Encoding(recall, request, answer))
+        for request, answer, there in asked:
+            with there():
+                self._begin(_Encoding(recall, request, answer))
 
     def _begin(self, one: _Encoding) -> None:
         request = one.request

@@ -6,6 +6,7 @@ import pytest
 
 from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.observe import tracing
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.no_model import NoModel, NoModelSet
@@ -13,6 +14,7 @@ from memshare_scorer.rubric import BUNDLED, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_seed, a_task
 from tests.support.scripted_chat import ScriptedChat
+from tests.support.traced import named, traced
 
 
 def no_seeds(_pool: str) -> float | None:
@@ -35,6 +37,21 @@ def test_a_graded_pair_goes_to_the_memory_service_with_its_score() -> None:
     assert outcome.following is not None
     assert outcome.following.hop is SETTLE
     assert outcome.following.body == GradedTask(task=task, score=outcome.record)
+
+
+def test_a_grade_is_told_as_evaluations_of_the_whole_and_of_each_criterion(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = ScoreStage(ScriptedChat(full_marks("plan")), None, 1, no_seeds)
+
+    with traced(monkeypatch) as spans, tracing.stage("journey-1", "score", {}, {}):
+        stage.run("journey-1", a_task("plan"))
+
+    span = named(spans, "score")
+    assert (span.attributes or {})["memshare.score"] == 100
+    assert {event.name for event in span.events} == {"gen_ai.evaluation.result"}
+    told = [event.attributes or {} for event in span.events]
+    assert [one["gen_ai.evaluation.name"] for one in told] == ["plan", *full_marks("plan")]
+    assert {one["gen_ai.evaluation.score.value"] for one in told} == {100}
+    assert told[0]["gen_ai.evaluation.score.label"] == "accepted"
 
 
 def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ import pytest
 import redis
 from celery import Celery
 from celery.exceptions import Ignore, Reject
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
 
 from memshare_broker.app import REPR_LENGTH, lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
@@ -27,10 +27,10 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import LATER, publish
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp, Reason, TryAgain
-from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_broker.wire.signing import SIGNATURE, Signer
+from tests.support.traced import named, traced
 
 KEY = "sk-proj-abcdefgh12345678"
 BODY: dict[str, Any] = {"prompt": f"A limerick. My key is {KEY}, password=hunter2. " + "Make it rhyme. " * 100}
@@ -113,17 +113,8 @@ def run_once(app: Celery, redis_client: redis.Redis, ledger: Ledger) -> RunOnce:
 @pytest.fixture
 def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     """What is traced."""
-    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
-    for cached in (tracing._sdk, tracing._made):
-        cached.cache_clear()
-    kept = InMemorySpanExporter()
-    sdk = tracing._sdk()
-    assert sdk is not None
-    sdk._provider.add_span_processor(SimpleSpanProcessor(kept))
-    yield kept
-    tracing.end()
-    for cached in (tracing._sdk, tracing._made):
-        cached.cache_clear()
+    with traced(monkeypatch) as kept:
+        yield kept
 
 
 def names(spans: InMemorySpanExporter) -> list[str]:
@@ -197,7 +188,7 @@ def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_argumen
 def test_the_run_that_was_first_exports_the_root_of_the_trace(run_once: RunOnce, spans: InMemorySpanExporter) -> None:
     run_once(lambda *_: outcome("mine"))
 
-    assert names(spans) == ["answer poem", "task poem"]
+    assert names(spans) == ["answer poem", "invoke_agent poem"]
 
 
 def test_a_run_that_was_not_first_exports_no_root(
@@ -225,14 +216,18 @@ def test_a_run_that_is_given_up_after_another_was_through_exports_no_root(
     assert names(spans) == ["answer poem"]
 
 
-def test_a_run_that_is_given_up_exports_the_root(run_once: RunOnce, spans: InMemorySpanExporter) -> None:
+def test_a_run_that_is_given_up_exports_the_root_as_failed(run_once: RunOnce, spans: InMemorySpanExporter) -> None:
     def refused(_journey: str, _task: AgentTask) -> Outcome:
-        raise GiveUp("The model refuses.")
+        raise GiveUp("The model refuses.", "too long")
 
     with pytest.raises(GiveUp):
         run_once(refused)
 
-    assert names(spans) == ["answer poem", "task poem"]
+    assert names(spans) == ["answer poem", "invoke_agent poem"]
+    root = named(spans, "invoke_agent poem")
+    assert root.attributes["error.type"] == "too long"
+    assert root.attributes["gen_ai.agent.name"] == "poem"
+    assert root.status.status_code is StatusCode.ERROR
 
 
 def test_a_worker_that_is_killed_right_after_its_commit_leaves_the_next_message_in_its_queue(

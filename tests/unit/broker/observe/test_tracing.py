@@ -59,6 +59,13 @@ def test_an_exporter_that_there_is_not_is_refused_by_its_name() -> None:
         Sdk("zipkin")
 
 
+def test_an_exporter_of_logs_that_there_is_not_is_refused_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_LOGS_EXPORTER", "zipkin")
+
+    with pytest.raises(BadInput, match="zipkin"):
+        Sdk("console")
+
+
 def forget_the_exporter() -> None:
     tracing._sdk.cache_clear()
     tracing._made.cache_clear()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from uuid import uuid4
 
 import pytest
 import redis
+from opentelemetry.trace import SpanKind
 
 from memshare_broker.errors import BadInput
+from memshare_broker.observe import tracing
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.client import BATCH, MemoryClient
@@ -15,7 +18,9 @@ from memshare_memory.door.messages import RecallRequest, SearchRequest
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
+from tests.support.deployment import wait_for
 from tests.support.memories import remembered
+from tests.support.traced import named, traced
 from tests.support.word_encoder import WordEncoder
 
 
@@ -36,6 +41,36 @@ def test_the_memories_nearest_to_a_task_are_recalled_best_first(
     assert [one.similarity for one in recalled.found] == pytest.approx([0.8, 0.0], abs=1e-4)
     assert recalled.retriever_version == 0
     assert recalled.embedding.unpack() == pytest.approx(encoder.encode(["new lamp by the sea"])[0])
+
+
+def test_a_recall_is_traced_with_what_it_found_and_goes_on_in_the_memory_service(
+    recall: Recall, memory: MemoryClient, encoder: WordEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [near] = remember(recall, "old lamp by the sea")
+
+    with traced(monkeypatch) as spans, tracing.stage("lamp-1", "answer poem", {}, {}):
+        memory.recall(RecallRequest(pool="poem", text="new lamp by the sea", k=3))
+        wait_for(lambda: len(spans.get_finished_spans()) == 2, 10, "the span of the memory service")
+
+    retrieval, embeddings = named(spans, "retrieval poem"), named(spans, f"embeddings {encoder.name}")
+    assert retrieval.kind is embeddings.kind is SpanKind.CLIENT
+    told = dict(retrieval.attributes or {})
+    [document] = json.loads(str(told.pop("gen_ai.retrieval.documents")))
+    assert document == {"id": str(near.id), "score": pytest.approx(0.8, abs=1e-4)}
+    assert told == {
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.data_source.id": "poem",
+        "gen_ai.retrieval.top_k": 3,
+    }
+    assert embeddings.parent is not None
+    assert retrieval.context is not None
+    assert embeddings.parent.span_id == retrieval.context.span_id
+    assert dict(embeddings.attributes or {}) == {
+        "gen_ai.operation.name": "embeddings",
+        "gen_ai.provider.name": "memshare",
+        "gen_ai.request.model": encoder.name,
+        "gen_ai.embeddings.dimension.count": encoder.dimension,
+    }
 
 
 def test_what_is_not_to_be_shown_is_not(recall: Recall, memory: MemoryClient) -> None:

@@ -32,7 +32,7 @@ def changed(field: str, value: str) -> str:
         (MemoryClient.add, '[{"pool": "", "answer": "Yes."}]'),
         (MemoryClient.add, '[{"pool": "poem", "answer": "Yes.", "kind": "\\n"}]'),
         (MemoryClient.add, '[{"pool": "poem", "answer": "Yes.", "score": Infinity}]'),
-        (MemoryClient.recall, '{"pool": "", "text": "lamp", "k": 3}'),
+        (MemoryClient._recall, '{"pool": "", "text": "lamp", "k": 3}'),
     ],
 )
 def test_a_request_with_such_a_value_is_refused(method: DoorMethod[object, object], body: str) -> None:
