@@ -17,7 +17,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.messages import RecallRequest, Recollection
-from memshare_memory.door.recalls import RecallBatches
+from memshare_memory.door.service import RecallBatches
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall

@@ -30,9 +30,8 @@ from benchmarks.synthetic import DIMENSION, Synthetic
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import SharedBatches
-from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of
-from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.retriever import Adapter, Retriever
 from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 

@@ -26,8 +26,8 @@ from qdrant_client import QdrantClient, models
 from benchmarks.recall import LAYOUT, FixedAdapter
 from benchmarks.report import milliseconds, percentile, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Query, Synthetic
-from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.recall.retriever import Adapter
 from memshare_memory.stores.points import DENSE
 from memshare_memory.stores.server.server_collection import ALIAS
 from memshare_memory.stores.server.server_store import ServerStore

@@ -104,7 +104,7 @@ def forget(client: redis.Redis, incarnations: Collection[str], now: float) -> No
     if not incarnations:
         return
     client.zadd(VANISHED, dict.fromkeys(incarnations, now), nx=True)
-    long_gone = [str(one) for one in client.zrangebyscore(VANISHED, "-inf", now - NOTICED_FOR)]
+    long_gone = [str(incarnation) for incarnation in client.zrangebyscore(VANISHED, "-inf", now - NOTICED_FOR)]
     if long_gone:
         with client.pipeline() as step:
             step.srem(INCARNATIONS_THERE, *long_gone)

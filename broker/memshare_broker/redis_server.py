@@ -7,8 +7,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from memshare_broker import sockets
-from memshare_broker.private_files import PRIVATE
+from memshare_broker import private_files
+from memshare_broker.private_files import PRIVATE, make_room
 
 SMALL_HASHES = {"hash-max-listpack-entries": "32", "hash-max-listpack-value": "1024"}
 """A hash of few fields, such as a journey's, lies in one piece: that takes a third less."""
@@ -16,7 +16,7 @@ SMALL_HASHES = {"hash-max-listpack-entries": "32", "hash-max-listpack-value": "1
 
 def socket_path(data: Path) -> Path:
     """Where the embedded Redis of a data folder listens."""
-    return sockets.socket_path(data, "redis")
+    return private_files.socket_path(data, "redis")
 
 
 def socket_url(data: Path) -> str:
@@ -37,7 +37,7 @@ def start(data: Path, *, preexec_fn: Callable[[], None] | None = None) -> subpro
     """Start the server on its socket, append-only, with its files and its log in `data`/redis."""
     folder = data / "redis"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sockets.make_room(socket_path(data), data)
+    make_room(socket_path(data), data)
     options = {
         "port": "0",
         "unixsocket": str(socket_path(data)),

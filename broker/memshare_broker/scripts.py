@@ -68,7 +68,7 @@ class Script:
         used = set(re.findall(r"\w+", _COMMENT.sub("", body)))
         if (unused := {*keys, *types, *self._constants} - used) or used & {"KEYS", "ARGV"}:
             raise ValueError(f"{self.files[-1]}: {sorted(unused)} are not used, or KEYS or ARGV are.")
-        arguments = dict(sorted(types.items(), key=lambda one: one[1] == "list"))
+        arguments = dict(sorted(types.items(), key=lambda argument: argument[1] == "list"))
         text = "\n".join((*_locals(list(keys), arguments, self._constants), body))
         sha = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
         return _Source(text, sha, list(keys), arguments, keys.keys() | types.keys())
@@ -104,5 +104,5 @@ def _locals(keys: list[str], arguments: dict[str, str], constants: Mapping[str, 
 
 def _literal(value: object) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{name} = {_literal(one)}' for name, one in value.items())}}}"
+        return f"{{{', '.join(f'{name} = {_literal(part)}' for name, part in value.items())}}}"
     return repr(value)

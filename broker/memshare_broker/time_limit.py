@@ -100,10 +100,7 @@ class CallsInTime(httpcore2.NetworkBackend):
         return TimedStream(self._sockets.connect_tcp(host, port, seconds, local_address, socket_options), self._left)
 
     def connect_unix_socket(
-        self,
-        path: str,
-        timeout: float | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None
     ) -> httpcore2.NetworkStream:
         seconds = min(self._left(), timeout or float("inf"))
         return TimedStream(self._sockets.connect_unix_socket(path, seconds, socket_options), self._left)

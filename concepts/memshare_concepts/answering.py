@@ -98,7 +98,7 @@ def answer(chat: Chat, question: str, memories: Sequence[Memory], *, only_memori
     reply, named = asked.value, dict(zip(quoted(memories), memories, strict=True))
     return AnswerFromMemories(
         answer=reply.answer if reply.suffices else None,
-        cites=tuple((named[one.memory], one.why) for one in reply.cites),
+        cites=tuple((named[cited.memory], cited.why) for cited in reply.cites),
         own_knowledge=reply.own_knowledge,
         questions=() if reply.suffices else tuple(dict.fromkeys(reply.questions)),
         model=asked.model,

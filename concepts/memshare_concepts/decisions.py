@@ -113,15 +113,15 @@ class Decisions:
     def dismissed(self) -> dict[str, Dismissed]:
         """The dismissals, by the ids of gaps and of similar names."""
         found = self._client.hgetall(self._dismissed)
-        return {str(one): Dismissed.model_validate_json(text) for one, text in found.items()}
+        return {str(pair): Dismissed.model_validate_json(text) for pair, text in found.items()}
 
     def dismiss(self, gap_id: str, names: Iterable[str], at: datetime, by: str) -> None:
         """Dismiss a gap for good; `names` are what it is about."""
         self._dismiss(gap_id, Dismissed(names=tuple(names), at=at, by=by))
 
-    def keep_apart(self, one: str, other: str, at: datetime, by: str) -> None:
+    def keep_apart(self, name: str, other: str, at: datetime, by: str) -> None:
         """Say that two names are two concepts, however similar they are."""
-        self._dismiss(similar_id(one, other), Dismissed(names=(one, other), at=at, by=by))
+        self._dismiss(similar_id(name, other), Dismissed(names=(name, other), at=at, by=by))
 
     def bring_back(self, dismissed_id: str) -> bool:
         """Take a dismissal back; False for what was not dismissed."""
@@ -131,9 +131,9 @@ class Decisions:
         self._client.hset(self._dismissed, dismissed_id, record.model_dump_json())
 
 
-def similar_id(one: str, other: str) -> str:
+def similar_id(name: str, other: str) -> str:
     """The id by which two similar names are dismissed, whichever comes first."""
-    return ":".join(["similar", *sorted(key(name) for name in (one, other))])
+    return ":".join(["similar", *sorted(map(key, (name, other)))])
 
 
 def _aliases(lines: Iterable[str | bytes]) -> Aliases:

@@ -113,8 +113,11 @@ def extract(chat: Chat, memories: Sequence[Memory], examples: Sequence[Memory]) 
 
     Raises whatever `memshare_llm.structured.ask` raises.
     """
-    shown = [quoted_pair(one.prompt, one.answer, LONGEST_IN_EXAMPLE) | {"concepts": _named(one)} for one in examples]
-    asked_about = [quoted_pair(one.prompt, one.answer, LONGEST) for one in memories]
+    shown = [
+        quoted_pair(example.prompt, example.answer, LONGEST_IN_EXAMPLE) | {"concepts": _named(example)}
+        for example in examples
+    ]
+    asked_about = [quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories]
     document = {"memories": dict(zip(names(len(memories)), asked_about, strict=True)), "examples": shown}
     asked = ask(chat, conversation(INSTRUCTIONS, document), hierarchies_schema(len(memories)))
     return NamedConcepts(tuple(hierarchy for _, hierarchy in asked.value), asked.model, asked.usage)
@@ -124,11 +127,11 @@ def fit_together(memories: Sequence[Memory]) -> list[Memory]:
     """The first of some memories, and those after it that are short enough to be asked about in the same call."""
     first, *others = memories
     chosen, left = [first], TOGETHER
-    for one in others:
-        left -= min(len(one.prompt or ""), LONGEST) + min(len(one.answer), LONGEST)
+    for other in others:
+        left -= min(len(other.prompt or ""), LONGEST) + min(len(other.answer), LONGEST)
         if left < 0:
             break
-        chosen.append(one)
+        chosen.append(other)
     return chosen
 
 

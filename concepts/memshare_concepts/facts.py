@@ -49,7 +49,7 @@ def write_facts(chat: Chat, title: str, passages: Sequence[str]) -> WrittenFacts
     document = {"title": title, "passages": dict(zip(_names(len(passages)), passages, strict=True))}
     asked = ask(chat, conversation(INSTRUCTIONS, document), _schema(len(passages)))
     facts: list[Fact] = asked.value.facts  # type: ignore[attr-defined]
-    said = (tuple(one.statement for one in facts if one.passage == name) for name in _names(len(passages)))
+    said = (tuple(fact.statement for fact in facts if fact.passage == name) for name in _names(len(passages)))
     return WrittenFacts(tuple(said), asked.model)
 
 

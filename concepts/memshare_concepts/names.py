@@ -35,7 +35,7 @@ def clean(name: str) -> str:
     if any(not (sign.isalpha() or sign in " -'") for sign in text):
         return text
     first, *others = text.split(" ")
-    return " ".join([_capitalised(first), *(one if one in _SMALL else _capitalised(one) for one in others)])
+    return " ".join([_capitalised(first), *(word if word in _SMALL else _capitalised(word) for word in others)])
 
 
 def may_merge(name: str) -> bool:

@@ -47,9 +47,9 @@ def similar_names(names: Sequence[str], vectors: NDArray[np.float32], counts: Se
         cosines = chosen[start : start + ROWS] @ chosen.T
         for row, column in zip(*np.nonzero(cosines >= PROPOSE), strict=True):
             if start + row < column:
-                pair = sorted((allowed[start + row], allowed[column]), key=lambda one: (-counts[one], names[one]))
+                pair = sorted((allowed[start + row], allowed[column]), key=lambda place: (-counts[place], names[place]))
                 found.append(SimilarNames(names[pair[0]], names[pair[1]], float(min(cosines[row, column], 1))))
-    return sorted(found, key=lambda one: (-one.similarity, one.keep, one.other))
+    return sorted(found, key=lambda pair: (-pair.similarity, pair.keep, pair.other))
 
 
 def proposed_names(
@@ -94,9 +94,9 @@ def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list
         cosines = vectors[start : start + _ROWS] @ vectors.T
         for row, column in zip(*np.nonzero(cosines >= SAME), strict=True):
             if start + row < column:
-                pair = sorted((memories[start + row], memories[column]), key=lambda one: (one.created, one.id))
+                pair = sorted((memories[start + row], memories[column]), key=lambda memory: (memory.created, memory.id))
                 found.append(Duplicate((pair[0].id, pair[1].id), min(float(cosines[row, column]), 1.0)))
-    return sorted(found, key=lambda one: (-one.cosine, one.memories))
+    return sorted(found, key=lambda pair: (-pair.cosine, pair.memories))
 
 
 def thin(memories: Sequence[Memory]) -> list[Thin]:
@@ -105,11 +105,11 @@ def thin(memories: Sequence[Memory]) -> list[Thin]:
     for memory in memories:
         words.setdefault(memory.kind, []).append(len(memory.answer.split()))
     usual = {kind: median(counts) for kind, counts in words.items()}
-    found = [Thin(one.id, len(one.answer.split()), usual[one.kind]) for one in memories]
-    return sorted((one for one in found if one.words <= THIN * one.usual), key=lambda one: (one.words, one.memory))
+    found = [Thin(memory.id, len(memory.answer.split()), usual[memory.kind]) for memory in memories]
+    return sorted((row for row in found if row.words <= THIN * row.usual), key=lambda row: (row.words, row.memory))
 
 
 def never_of_use(judged: Mapping[UUID, JudgedMemory], now: float, days: int) -> list[UUID]:
     """Memories that no graded task was shown for at least so many days since they were made, the oldest first."""
-    old = [one for one in judged.values() if one.credibility.credits == 0 and now - one.memory.created >= days * _DAY]
-    return [one.memory.id for one in sorted(old, key=lambda one: (one.memory.created, one.memory.id))]
+    old = [row for row in judged.values() if row.credibility.credits == 0 and now - row.memory.created >= days * _DAY]
+    return [row.memory.id for row in sorted(old, key=lambda row: (row.memory.created, row.memory.id))]

@@ -58,24 +58,24 @@ def load(memory: MemoryClient, client: redis.Redis, pool: str, *, vectors: bool 
     without = 0
     where = Where(pool=pool, status="active")
     for page in pages(lambda after: memory.page(where, LONGEST_PAGE, after)):
-        known = {one.id: one for one in page.memories if one.concepts}
+        known = {each.id: each for each in page.memories if each.concepts}
         without += len(page.memories) - len(known)
         memories |= known
     found_by = None
     if vectors:
         there, found_by = vectors_of(memory, memories.values())
-        memories = {one.id: one for one in there}
+        memories = {each.id: each for each in there}
     aliases = Decisions(client, pool).aliases()
-    graph = ConceptGraph({one: levels_of(what) for one, what in memories.items()}, key=aliases.key)
+    graph = ConceptGraph({name: levels_of(what) for name, what in memories.items()}, key=aliases.key)
     return PoolConcepts(pool, graph, memories, without, aliases, found_by)
 
 
 def vectors_of(memory: MemoryClient, memories: Iterable[Memory]) -> tuple[list[Memory], NDArray[np.float32]]:
     """Memories with their vectors, of shape (memories, dimension); without those that were forgotten meanwhile."""
     wanted = list(memories)
-    packed = memory.vectors([one.id for one in wanted])
-    there = [one for one in wanted if one.id in packed]
-    return there, _rows([packed[one.id] for one in there])
+    packed = memory.vectors([each.id for each in wanted])
+    there = [each for each in wanted if each.id in packed]
+    return there, _rows([packed[each.id] for each in there])
 
 
 def levels_of(memory: Memory) -> Levels:
@@ -89,7 +89,7 @@ def encode(memory: MemoryClient, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def _rows(packed: Sequence[Embedding]) -> NDArray[np.float32]:
-    return np.stack([one.unpack() for one in packed]) if packed else np.empty((0, 0), np.float32)
+    return np.stack([embedding.unpack() for embedding in packed]) if packed else np.empty((0, 0), np.float32)
 
 
 class Common(NamedTuple):

@@ -43,7 +43,7 @@ class QuestionConcepts:
         Raises whatever `memshare_llm.structured.ask` raises.
         """
         text = Memory(id=uuid4(), pool=self._pool, prompt=None, answer=question, created=0)
-        examples = [one.memory for one in found if one.memory.concepts][:EXAMPLES]
+        examples = [hit.memory for hit in found if hit.memory.concepts][:EXAMPLES]
         [hierarchy] = extract(chat, [text], examples).hierarchies
         concepts = stored(hierarchy)
         self._client.set(self._key(question), _CONCEPTS.dump_json(concepts), ex=KEEP_SECONDS)
@@ -68,18 +68,18 @@ def with_related(
     """
     wanted = _subjects(concepts, key)
 
-    def shared(one: Found) -> int:
-        return len(wanted & _subjects(one.memory.concepts, key))
+    def shared(hit: Found) -> int:
+        return len(wanted & _subjects(hit.memory.concepts, key))
 
     names = ", ".join(name for level in ("0", "-1") for name in concepts.get(level, ()))
-    others = Where(ids_not=[one.memory.id for one in found])
+    others = Where(ids_not=[hit.memory.id for hit in found])
     by_name = memory.recall(RecallRequest(pool=pool, text=names, k=len(found), mode="hybrid", among=others)).found
     last = len(found) - len(found) // BY_CONCEPTS
     best = sorted((*found[last:], *by_name), key=shared, reverse=True)[: len(found) - last]  # of equals as it was
-    asked = SearchRequest(text=question, k=len(found), where=Where(ids=[one.memory.id for one in best]))
-    similarity = {one.memory.id: one.similarity for one in memory.search(asked)}  # without what was forgotten meanwhile
-    there = [one for one in best if one.memory.id in similarity]
-    return (*found[:last], *(one.model_copy(update={"similarity": similarity[one.memory.id]}) for one in there))
+    asked = SearchRequest(text=question, k=len(found), where=Where(ids=[hit.memory.id for hit in best]))
+    similarity = {hit.memory.id: hit.similarity for hit in memory.search(asked)}  # without what was forgotten meanwhile
+    there = [hit for hit in best if hit.memory.id in similarity]
+    return (*found[:last], *(hit.model_copy(update={"similarity": similarity[hit.memory.id]}) for hit in there))
 
 
 def _subjects(concepts: Concepts, key: Callable[[str], str]) -> set[str]:

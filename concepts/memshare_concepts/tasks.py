@@ -71,11 +71,11 @@ class Extracting:
     def _ask(self, memory: Memory, tasks: Sequence[ExtractTask]) -> dict[str, Extracted]:
         """A model's concepts for the first task's `memory`, and for those of the other tasks that fit into the call."""
         first, *rest = tasks
-        others = [one for one in self._unnamed(rest) if one.id != memory.id]
+        others = [other for other in self._unnamed(rest) if other.id != memory.id]
         together = fit_together([memory, *others])
         with self.metering(self.chat, Payer(first.journey, first.agent, first.submitter)) as chat:
             asked = extract(chat, together, self._examples(together))
-        named = {one.id: (one, said) for one, said in zip(together, asked.hierarchies, strict=True)}
+        named = {member.id: (member, said) for member, said in zip(together, asked.hierarchies, strict=True)}
         asked_about = [task for task in tasks if task.memory_id in named]
         return {
             task.journey: Extracted(
@@ -93,21 +93,21 @@ class Extracting:
 
     def _unnamed(self, tasks: Sequence[ExtractTask]) -> list[Memory]:
         """The memories of tasks, as they are now; none that is gone or has concepts."""
-        wanted = [one.memory_id for one in tasks]
+        wanted = [task.memory_id for task in tasks]
         found = self.memory.page(Where(ids=wanted), len(wanted)).memories if wanted else []
         return [memory for memory in found if not memory.concepts]
 
     def _examples(self, memories: Sequence[Memory]) -> list[Memory]:
         """The nearest memories of the pool that have concepts: those that are nearest to each one first."""
         near = [self._near(memory) for memory in memories]
-        in_turn = [one for some in zip_longest(*near) for one in some if one is not None]
+        in_turn = [example for some in zip_longest(*near) for example in some if example is not None]
         most = EXAMPLES if len(memories) == 1 else EXAMPLES_OF_MANY
-        return list({one.id: one for one in in_turn}.values())[:most]
+        return list({example.id: example for example in in_turn}.values())[:most]
 
     def _near(self, memory: Memory) -> list[Memory]:
         where = Where(pool=memory.pool, status="active")
         near = self.memory.search(SearchRequest(text=memory.asked, k=LOOKED_AT, where=where))
-        return [one.memory for one in near if one.memory.concepts and one.memory.id != memory.id][:EXAMPLES]
+        return [hit.memory for hit in near if hit.memory.concepts and hit.memory.id != memory.id][:EXAMPLES]
 
 
 def register(app: App, services: Callable[[], StageServices], extracting: Callable[[], Extracting]) -> None:

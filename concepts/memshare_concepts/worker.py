@@ -13,7 +13,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_concepts.tasks import Extracting, register
 from memshare_llm.batches import Batches
-from memshare_llm.worker import fit_in_time, open_budget, open_limited, open_metering
+from memshare_llm.build import fit_in_time, open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 
 

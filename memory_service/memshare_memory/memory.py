@@ -31,6 +31,13 @@ UNTRIED = 1.0
 """Credibility of a memory that was never tried."""
 
 
+class Credibility(Message):
+    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+
+    p: float
+    credits: int
+
+
 class Revision(Message):
     """An earlier version of a memory's text, until when it stood (Unix time in seconds), and who changed it.
 

@@ -20,7 +20,7 @@ from memshare_broker.wire.forms import readable
 from memshare_memory.admit.after import note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import RecallBatches
+from memshare_memory.door.service import RecallBatches
 from memshare_memory.pool.pool import Pool
 
 

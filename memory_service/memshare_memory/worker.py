@@ -14,13 +14,12 @@ from memshare_broker.runtime.worker import WorkerPart, at_shutdown, open_stage_s
 from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.credibility import Bandit
+from memshare_memory.belief.bandit import Bandit
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.listening import check_door, listen
-from memshare_memory.door.recalls import RecallBatches
-from memshare_memory.door.service import Service
+from memshare_memory.door.service import RecallBatches, Service
 from memshare_memory.pool import encoder_generation
 from memshare_memory.pool.known_pools import KnownPools, PoolSizes
 from memshare_memory.pool.owner import Claim, claim

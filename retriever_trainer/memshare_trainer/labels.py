@@ -140,9 +140,5 @@ def share_of_no(probabilities: Mapping[str, float]) -> float | None:
 
 def yes_or_no(task: LessonTask, candidate: Candidate) -> tuple[Turn, Turn]:
     """The question whether one candidate leads to Y; its document quotes X, Y and the candidate."""
-    document = {
-        "prompt": bounded(task.prompt),
-        "answer": bounded(task.answer),
-        "example": shown(candidate, bounded),
-    }
+    document = {"prompt": bounded(task.prompt), "answer": bounded(task.answer), "example": shown(candidate, bounded)}
     return conversation(YES_OR_NO, document)

@@ -80,7 +80,7 @@ class LearnStage:
             weight=self._check.trust() if self._check else 1.0,
         )
         if self._check and task.memory_id is not None:
-            of_each = {one.id: label for one, label in zip(task.candidates, labels.values, strict=True)}
+            of_each = {candidate.id: label for candidate, label in zip(task.candidates, labels.values, strict=True)}
             self._check.note(of_each, task.memory_id, lessons.every_word())
         teaches = border(labels.values) is not None
         lessons.note_labels(teaches=teaches)
@@ -96,7 +96,9 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
         return NOTE_COMPARED.next(said)
     assert task.memory_id is not None
     memory = Said.of(task.memory_id, task.prompt, task.answer)
-    others = tuple(Said.of(one.id, one.prompt, one.answer) for one in task.candidates if one.id in task.rivals)
+    others = tuple(
+        Said.of(rival.id, rival.prompt, rival.answer) for rival in task.candidates if rival.id in task.rivals
+    )
     paid_by = task.model_dump(include=set(PaidTask.model_fields))
     return COMPARE.next(CompareTask(**paid_by, memory=memory, others=others))
 

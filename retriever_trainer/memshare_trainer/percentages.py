@@ -1,9 +1,8 @@
 """Asks a chat model for labels as JSON, in percent: several lessons share a call, in which each text is shown once.
 
-Whether a model's labels agree with what was graded: a memory that an accepted answer followed leads to that answer.
-
-Labels that contradict this teach a retriever what is wrong: a model whose labels often do is asked for none for a day,
-and before that they weigh less.
+A model's labels are checked by what was graded: a memory that an accepted answer followed leads to that answer. Labels
+that contradict this teach a retriever what is wrong: a model whose labels often do is asked for none for a day, and
+before that they weigh less.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubts
 from memshare_llm.structured import ReplyForm, ask, without_docstring
-from memshare_memory.contradictions.rule import RULE, Claims
+from memshare_memory.contradictions.conflicts import RULE, Claims
 
 DAY = 86_400  # seconds
 FEWEST = 20  # labels of memories that were followed
@@ -50,24 +49,25 @@ class LabelCheck:
 
         1 - 2 w, for the share w of those that contradict what was graded; of fewer than `FEWEST` all others agree.
         """
-        known = [one for one in Doubts(self._client, _WHAT).found(1, 0.0) if one.model == self._model]
-        wrong = sum(one.doubtful / max(one.times, FEWEST) for one in known)
+        known = [doubt for doubt in Doubts(self._client, _WHAT).found(1, 0.0) if doubt.model == self._model]
+        wrong = sum(doubt.doubtful / max(doubt.times, FEWEST) for doubt in known)
         return max(0.0, 1 - wrong / EVEN)
 
     def note(self, labels: Mapping[UUID, float], pair: UUID, said: Iterable[Evidence]) -> None:
         """Compare a lesson's labels, P(¬Y) of each candidate, with the words on what the answer `pair` followed."""
-        followed = [one for one in said if one.pair == pair and one.helped > EVEN and one.memory.id in labels]
-        judged = [one for one in followed if labels[one.memory.id] != EVEN]
+        followed = [word for word in said if word.pair == pair and word.helped > EVEN and word.memory.id in labels]
+        judged = [word for word in followed if labels[word.memory.id] != EVEN]
         if not judged:
             return
         doubts = Doubts(self._client, _WHAT)
-        wrong = sum(labels[one.memory.id] > EVEN for one in judged)
+        wrong = sum(labels[word.memory.id] > EVEN for word in judged)
         doubts.note(self._model, _WHAT, doubtful=wrong, times=len(judged))
-        for one in doubts.found(FEWEST, MANY):
-            if one.model == self._model:
+        for doubt in doubts.found(FEWEST, MANY):
+            if doubt.model == self._model:
                 why = (
-                    f"{one.model} labelled {one.doubtful} of {one.times} memories as misleading that accepted answers "
-                    "had followed. It is asked for no labels for a day: MEMSHARE_MODEL_TRAINER names another model."
+                    f"{doubt.model} labelled {doubt.doubtful} of {doubt.times} memories as misleading that accepted "
+                    "answers had followed. It is asked for no labels for a day: MEMSHARE_MODEL_TRAINER names another "
+                    "model."
                 )
                 self._client.set(self._pause, why, ex=DAY)
                 doubts.forget(self._model, _WHAT)  # after the pause it is a new trial
@@ -159,11 +159,14 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
     """
     names = {f"task_{place}": task for place, task in enumerate(_fitting(tasks), 1)}
     number_of = _numbered(names.values())
-    examples = {name: [number_of[one.id] for one in task.candidates] for name, task in names.items()}
-    rivals = {name: [number_of[one] for one in task.rivals] for name, task in names.items()}
+    examples = {name: [number_of[candidate.id] for candidate in task.candidates] for name, task in names.items()}
+    rivals = {name: [number_of[rival] for rival in task.rivals] for name, task in names.items()}
     pairs = [(name, number) for name, numbers in rivals.items() for number in numbers]
     texts = _texts(names.values())
-    document: dict[str, Any] = {"texts": {str(number): texts[one] for one, number in number_of.items()}, "tasks": {}}
+    document: dict[str, Any] = {
+        "texts": {str(number): texts[memory] for memory, number in number_of.items()},
+        "tasks": {},
+    }
     for name, task in names.items():
         document["tasks"][name] = {
             "prompt": _cut(task)(task.prompt),
@@ -177,15 +180,15 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
     for (name, task), usage in zip(names.items(), shares(reply.usage, len(names)), strict=True):
         percent = dict(said[name])
         values = tuple(percent[str(number)] / 100 for number in examples[name])
-        verdicts = {one.text: one for one in said.get("rivals", ()) if one.task == name}
-        judged = {one: verdicts[number_of[one]] for one in task.rivals}
+        verdicts = {verdict.text: verdict for verdict in said.get("rivals", ()) if verdict.task == name}
+        judged = {rival: verdicts[number_of[rival]] for rival in task.rivals}
         compared = _compared(task.memory_id, judged, reply.model) if judged and task.memory_id else None
         found[task.journey] = Percentages(values=values, usage=usage, compared=compared)
     return found
 
 
 def _compared(memory_id: UUID, judged: Mapping[UUID, RivalVerdict], model: str) -> Compared:
-    contradicted = {one: verdict.claims for one, verdict in judged.items() if verdict.contradicts}
+    contradicted = {rival: verdict.claims for rival, verdict in judged.items() if verdict.contradicts}
     return Compared(memory_id=memory_id, contradicted=contradicted, compared=len(judged), model=model, usage=Usage())
 
 
@@ -199,7 +202,7 @@ def labels_schema(examples: Mapping[str, Sequence[int]], rivals: Sequence[tuple[
     percent = (Annotated[int, AfterValidator(_percentage)], ...)
     strict = ConfigDict(extra="forbid", strict=True)
     properties: dict[str, Any] = {
-        name: (create_model(f"Labels_{name}", __config__=strict, **{str(one): percent for one in numbers}), ...)  # type: ignore[call-overload]
+        name: (create_model(f"Labels_{name}", __config__=strict, **{str(number): percent for number in numbers}), ...)  # type: ignore[call-overload]
         for name, numbers in examples.items()
     }
     if rivals:
@@ -231,15 +234,15 @@ def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:
 
 def _length(tasks: Sequence[LessonTask]) -> int:
     """The characters that are shown of some lessons."""
-    texts = [text or "" for one in _texts(tasks).values() for text in one.values()]
-    return sum(map(len, texts)) + sum(len(_cut(one)(text)) for one in tasks for text in (one.prompt, one.answer))
+    texts = [text or "" for pair in _texts(tasks).values() for text in pair.values()]
+    return sum(map(len, texts)) + sum(len(_cut(task)(text)) for task in tasks for text in (task.prompt, task.answer))
 
 
 def _numbered(tasks: Iterable[LessonTask]) -> dict[UUID, int]:
     """The number of each candidate of some lessons."""
     first, *others = tasks
-    ids = dict.fromkeys(one.id for task in (first, *others) for one in task.candidates)
-    return {one: number for number, one in enumerate(_shuffled([*ids], first), 1)}
+    ids = dict.fromkeys(candidate.id for task in (first, *others) for candidate in task.candidates)
+    return {memory: number for number, memory in enumerate(_shuffled([*ids], first), 1)}
 
 
 def _shuffled(items: Sequence[T], task: LessonTask) -> list[T]:
@@ -249,9 +252,9 @@ def _shuffled(items: Sequence[T], task: LessonTask) -> list[T]:
 
 def _texts(tasks: Collection[LessonTask]) -> dict[UUID, dict[str, str | None]]:
     """All candidates as they are shown: all of those that may contradict a task, and both ends of the others."""
-    rivals = {one for task in tasks for one in task.rivals}
-    texts = {one.id: one for task in tasks for one in task.candidates}
-    return {name: shown(one, _whole if name in rivals else _both_ends) for name, one in texts.items()}
+    rivals = {rival for task in tasks for rival in task.rivals}
+    texts = {candidate.id: candidate for task in tasks for candidate in task.candidates}
+    return {name: shown(candidate, _whole if name in rivals else _both_ends) for name, candidate in texts.items()}
 
 
 def shown(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | None]:

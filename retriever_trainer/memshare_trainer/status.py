@@ -15,7 +15,7 @@ from memshare_memory.belief.lift import Lift, Tried, pool_lift, tried
 from memshare_memory.belief.trust import Standing, trusted
 from memshare_memory.belief.writers import Writer, writers
 from memshare_memory.encoders.encoder import BEFORE
-from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.retriever import Adapter, PublishedAdapter
 from memshare_trainer.consolidation.consolidation_state import (
     ConsolidationState,
     count_lessons,
@@ -116,8 +116,7 @@ def read_status(client: redis.Redis, settings: Settings, encoder: str, pool: str
         consolidation=_consolidation(client, settings, encoder),
         pools={
             name: _of_pool(
-                LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days),
-                updates,
+                LessonLog(client, name, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days), updates
             )
             for name in retrievers(client, encoder)
             if pool in (None, name)

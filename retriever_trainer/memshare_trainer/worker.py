@@ -13,7 +13,7 @@ from memshare_broker.delivery.stage import Stage, add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
-from memshare_llm.worker import fit_in_time, open_limited, open_metering
+from memshare_llm.build import fit_in_time, open_limited, open_metering
 from memshare_trainer.consolidation.automatic import Automatic
 
 if TYPE_CHECKING:

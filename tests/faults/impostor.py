@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
-from memshare_broker import sockets
+from memshare_broker.private_files import make_room
 from memshare_memory.door.listening import socket_of
 
 NEVER_STORED = UUID(int=0)
@@ -47,7 +47,7 @@ class Impostor:
         self.given: set[str] = set()
         self._over = threading.Event()
         self._numbers = itertools.count()
-        sockets.make_room(socket_of(data), data)
+        make_room(socket_of(data), data)
         self._listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listening.bind(str(socket_of(data)))
         self._listening.listen(1024)

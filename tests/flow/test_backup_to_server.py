@@ -21,8 +21,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.stores.open_store import layout_in_use, open_store
 from memshare_memory.stores.server.server_collection import ALIAS
-from memshare_memory.stores.store import Layout, Where, every
-from memshare_memory.stores.store_metadata import place_of
+from memshare_memory.stores.store import Layout, Where, every, place_of
 from tests.support.deployment import ROOT, wait_for
 from tests.support.qdrant_server import emptied
 from tests.support.terminal import Terminal

@@ -21,7 +21,7 @@ from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.reviews.card import CardStore
 from memshare_concepts.reviews.learner import ReviewLearner
-from memshare_concepts.summaries.summary import Summaries
+from memshare_concepts.summaries import Summaries
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.requests import Forget
 from memshare_memory.stores.store import Where

@@ -15,7 +15,7 @@ from reportlab.pdfgen.canvas import Canvas
 from memshare.client.journey import Journey
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
-from memshare_memory.door.messages import Credibility
+from memshare_memory.memory import Credibility
 from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -19,8 +19,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.encoders.encoder import BUNDLED
-from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_memory.stores.store import Where
 from tests.faults.worker_process import start_memshare
 from tests.support.qdrant_server import emptied

@@ -27,8 +27,7 @@ from memshare_memory.door.messages import RecallRequest
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
 from memshare_memory.pool.known_pools import RESTORING
-from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_memory.stores.store import Where
 from tests.faults.count import count
 from tests.support.deployment import wait_for

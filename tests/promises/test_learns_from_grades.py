@@ -15,7 +15,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.lessons.lesson_log import LessonLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for

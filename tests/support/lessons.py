@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from memshare_broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
 from memshare_broker.wire.messages import Embedding, Usage, derived_id
 from memshare_memory.belief.trust import waiting_key
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.labels import Labels
 
 DIMENSION = 128

@@ -35,7 +35,7 @@ from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits import usage
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import RecallBatches
+from memshare_memory.door.service import RecallBatches
 from memshare_memory.pool import owner
 from memshare_memory.pool.pool import Pool
 from memshare_trainer.consolidation import consolidation_state

@@ -31,7 +31,7 @@ def reopen(client: redis.Redis, signer: Signer | None) -> None:
     """
     parked = set(client.zrange(keys.PARKED, 0, -1))
     for queue in map(str, client.smembers(keys.QUEUES)):
-        overdue = [str(one) for one in client.zrange(keys.open_key(queue), 0, -1) if one not in parked]
+        overdue = [str(message) for message in client.zrange(keys.open_key(queue), 0, -1) if message not in parked]
         if overdue:
             client.zadd(keys.open_key(queue), dict.fromkeys(overdue, 0.0))
     if signer is None:

@@ -93,7 +93,7 @@ class DeadLetters:
 
     def ids(self) -> list[str]:
         """The ids of all dead letters."""
-        return [str(one) for one in self._client.hkeys(DEAD)]
+        return [str(message) for message in self._client.hkeys(DEAD)]
 
     def __contains__(self, letter_id: str) -> bool:
         return bool(self._client.hexists(DEAD, letter_id))

@@ -1,12 +1,9 @@
-"""The records of a journey: what stays for MEMSHARE_KEEP_DAYS, and the details, for MEMSHARE_KEEP_TRACES_DAYS.
+"""The records of a journey: some stay for MEMSHARE_KEEP_DAYS, details for MEMSHARE_KEEP_TRACES_DAYS, and few for ever.
 
-They lie in two hashes of the same fields, so that the details end by themselves. A `Hop` says what is a detail.
-
-What is known for ever of the journeys that were opened to be kept, such as those of standard answers.
-
-A journey's records go after MEMSHARE_KEEP_DAYS. Of a journey that is kept, the ledger's scripts write down in few
-words what became of it, in the same step as the record, so that it is never opened, and paid for, a second time. Which
-fields of a record these are, its `Stage` says.
+Records and details lie in two hashes of the same fields, so that the details end by themselves. A `Hop` says what is a
+detail. Of a journey that was opened to be kept, such as one of a standard answer, the ledger's scripts write down in a
+few words what became of it, in the same step as the record, so that it is never opened, and paid for, a second time.
+Which fields of a record these are, its `Stage` says.
 """
 
 from __future__ import annotations
@@ -62,17 +59,17 @@ def pack(text: str) -> bytes:
     return packed if len(packed) < len(written) else written
 
 
-def unpack(kept: bytes) -> Any:
+def unpack(packed: bytes) -> Any:
     """The value of what `pack` made, or of plain JSON."""
-    return json.loads(plain(kept))
+    return json.loads(plain(packed))
 
 
-def plain(kept: bytes) -> bytes:
+def plain(packed: bytes) -> bytes:
     """The same as JSON."""
-    if not kept.startswith(PACKED):
-        return kept
+    if not packed.startswith(PACKED):
+        return packed
     inflate = zlib.decompressobj(RAW, zdict=_WORDS)
-    return inflate.decompress(kept[len(PACKED) :]) + inflate.flush()
+    return inflate.decompress(packed[len(PACKED) :]) + inflate.flush()
 
 
 class OutcomeRecord(BaseModel):
@@ -101,7 +98,9 @@ class OutcomeRecord(BaseModel):
 def read_outcomes(client: redis.Redis, journeys: Sequence[str]) -> dict[str, OutcomeRecord]:
     """The outcomes of these journeys; journeys that were never opened are left out."""
     texts = client.hmget(KEPT, list(journeys)) if journeys else []
-    return {one: OutcomeRecord.model_validate_json(text) for one, text in zip(journeys, texts, strict=True) if text}
+    return {
+        journey: OutcomeRecord.model_validate_json(text) for journey, text in zip(journeys, texts, strict=True) if text
+    }
 
 
 def forgo(client: redis.Redis, journey: str) -> None:
@@ -114,18 +113,18 @@ def forgo(client: redis.Redis, journey: str) -> None:
 
 def recent(client: redis.Redis, most: int = 0) -> list[str]:
     """The last thousand, the latest first, or `most` of them."""
-    return [str(one) for one in client.zrange(RECENT, 0, most - 1, desc=True)]
+    return [str(journey) for journey in client.zrange(RECENT, 0, most - 1, desc=True)]
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:
     """The journeys in whose records of these stages a name stands, such as an id; all records are read at once."""
     with client.pipeline(transaction=False) as ask:
-        for one in journeys:
-            ask.execute_command("HMGET", journey_key(one), *stages, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        for journey in journeys:
+            ask.execute_command("HMGET", journey_key(journey), *stages, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
         found = ask.execute()
     wanted = name.encode()
     records = zip(journeys, found, strict=True)
-    return [one for one, kept in records if any(wanted in plain(each) for each in kept if each)]
+    return [journey for journey, texts in records if any(wanted in plain(each) for each in texts if each)]
 
 
 def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once: bool = False) -> None:
@@ -135,8 +134,8 @@ def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once
 
 def noted(client: redis.Redis, journey: str, name: str) -> Any:
     """Read what was noted of a journey under this name; None where nothing was."""
-    kept = client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
-    return kept and unpack(kept)
+    packed = client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+    return packed and unpack(packed)
 
 
 def ended_at(records: Mapping[str, Any]) -> dict[str, float]:
@@ -162,7 +161,7 @@ def remove_records(client: redis.Redis, is_wanted: Callable[[str, Any], bool]) -
     journeys = [name for name in names if is_wanted(name, read_records(client, [name])[0])]
     for name in journeys:
         client.delete(journey_key(name), trace_key(name), RESULT + name)
-    dead = [str(one) for one, text in client.hscan_iter(DEAD) if _is_wanted(text, is_wanted)]
+    dead = [str(message) for message, text in client.hscan_iter(DEAD) if _is_wanted(text, is_wanted)]
     if dead:
         client.hdel(DEAD, *dead)
         client.hdel(DEAD_REASONS, *dead)
@@ -213,8 +212,8 @@ def read_records(client: redis.Redis, journeys: Sequence[str]) -> list[dict[str,
 def _joined(lasting: Mapping[bytes, bytes], details: Mapping[bytes, bytes]) -> dict[str, Any]:
     if not lasting:
         return {}
-    records = {name.decode(): unpack(kept) for name, kept in lasting.items()}
-    for name, kept in details.items():
-        before, value = records.get(name.decode()), unpack(kept)
+    records = {name.decode(): unpack(packed) for name, packed in lasting.items()}
+    for name, packed in details.items():
+        before, value = records.get(name.decode()), unpack(packed)
         records[name.decode()] = before | value if before else value
     return {name: value for name, value in records.items() if value is not None}

@@ -68,7 +68,7 @@ TABLE |= {"dead_reasons": DEAD_REASONS, "metrics": METRICS}
 def ledger_script(name: str, *before: str) -> Script:
     """A script of the ledger. Some texts of its replies are packed (`packed_json`)."""
     folder = Path(__file__).with_name("lua")
-    return Script(str(folder / name), name, *(folder / f"{one}.lua" for one in before), raw=True, key=TABLE)
+    return Script(str(folder / name), name, *(folder / f"{script}.lua" for script in before), raw=True, key=TABLE)
 
 
 def open_key(queue: str) -> str:

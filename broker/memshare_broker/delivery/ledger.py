@@ -157,8 +157,8 @@ class Ledger:
         """
         sent = [
             part
-            for one in following
-            for part in (one.entry.id, one.entry.queue, one.entry.model_dump_json(), one.place, one.text)
+            for opened, place, text in following
+            for part in (opened.id, opened.queue, opened.model_dump_json(), place, text)
         ]
         lasting, apart = split(record, details)
         first, *done = self._run(

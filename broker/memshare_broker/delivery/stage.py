@@ -1,6 +1,6 @@
 """Stages of a journey: each is a hop with its message, the work it does, and the outcome it reports.
 
-The shell around every stage: read the message, run the pure part, record it once, send the next message.
+Around all of them is one shell: read the message, run the pure part, record it once, send the next message.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class StageServices:
     def send(self, app: Celery, messages: Sequence[NextMessage]) -> None:
         """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
         for some in (messages[first : first + SENT_AT_ONCE] for first in range(0, len(messages), SENT_AT_ONCE)):
-            self.ledger.send([outgoing(app, one.entry().signed(self.signer)) for one in some])
+            self.ledger.send([outgoing(app, message.entry().signed(self.signer)) for message in some])
 
 
 def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices]) -> None:
@@ -200,8 +200,8 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         entry,
         record,
         [
-            outgoing(task.app, one.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
-            for one in outcome.followings
+            outgoing(task.app, message.entry(entry.journey, entry.priority).signed(services.signer), entry.id)
+            for message in outcome.followings
         ],
         result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),

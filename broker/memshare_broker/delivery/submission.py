@@ -141,10 +141,10 @@ def ended(app: App, client: redis.Redis, task_ids: Sequence[str]) -> list[str]:
     found = []
     for start in range(0, len(task_ids), LOOKED_AT):
         some = task_ids[start : start + LOOKED_AT]
-        texts = client.mget([backend.get_key_for_task(one) for one in some])
+        texts = client.mget([backend.get_key_for_task(task) for task in some])
         known = zip(some, texts, strict=True)
-        states = [(backend.decode_result(text) if text else recorded(client, one))["status"] for one, text in known]
-        found += [one for one, state in zip(some, states, strict=True) if state in READY_STATES]
+        states = [(backend.decode_result(text) if text else recorded(client, task))["status"] for task, text in known]
+        found += [task for task, state in zip(some, states, strict=True) if state in READY_STATES]
     return found
 
 

@@ -51,8 +51,8 @@ class ParkedMessages:
         """All of them, the next one first."""
         until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(PARKED, 0, -1, withscores=True)}
         why = [Parked.model_validate_json(text) for text in self._client.hvals(WHY)]
-        waiting = [one.model_copy(update={"until": until[one.id]}) for one in why if one.id in until]
-        return sorted(waiting, key=lambda one: one.until)
+        waiting = [parked.model_copy(update={"until": until[parked.id]}) for parked in why if parked.id in until]
+        return sorted(waiting, key=lambda parked: parked.until)
 
     def why(self, message_id: str) -> Parked | None:
         """Why a message waits beside its queue, if it does."""
@@ -67,15 +67,15 @@ class ParkedMessages:
             ask.zmscore(PARKED, list(ids))
             whys, untils = ask.execute()
         return {
-            one: Parked.model_validate_json(why).model_copy(update={"until": float(until)})
-            for one, why, until in zip(ids, whys, untils, strict=True)
+            message: Parked.model_validate_json(why).model_copy(update={"until": float(until)})
+            for message, why, until in zip(ids, whys, untils, strict=True)
             if why is not None and until is not None
         }
 
     def lift(self, hold: str) -> int:
         """Let the messages that this holds back go on at once; returns how many."""
         self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
-        held = [one.id for one in self.all() if one.hold == hold]
+        held = [parked.id for parked in self.all() if parked.hold == hold]
         self.wake(held)
         return len(held)
 
@@ -121,8 +121,8 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
 def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
     workers, gone = present_and_vanished(client)
     there = {worker.incarnation for worker in workers}
-    taken = {str(one): str(incarnation) for one, incarnation in client.hgetall(INCARNATIONS).items()}
-    orphans = {one: incarnation in gone for one, incarnation in taken.items() if incarnation not in there}
+    taken = {str(message): str(incarnation) for message, incarnation in client.hgetall(INCARNATIONS).items()}
+    orphans = {message: incarnation in gone for message, incarnation in taken.items() if incarnation not in there}
     cared_for = taken.keys() - orphans.keys()
     if _turned_back(client):
         _renew_what_is_ahead(client)
@@ -196,11 +196,11 @@ def _renew_what_is_ahead(client: redis.Redis) -> None:
     for queue in sorted(map(str, client.smembers(QUEUES))):
         ahead = set(client.zrangebyscore(open_key(queue), now + AHEAD, "+inf")) - parked
         if ahead:
-            client.zadd(open_key(queue), {str(one): now for one in ahead}, xx=True)
+            client.zadd(open_key(queue), {str(message): now for message in ahead}, xx=True)
 
 
 def _unseen_since(client: redis.Redis, queue: str, moment: float) -> set[str]:
-    return {str(one) for one in client.zrangebyscore(open_key(queue), "-inf", moment)}
+    return {str(message) for message in client.zrangebyscore(open_key(queue), "-inf", moment)}
 
 
 def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
@@ -210,7 +210,7 @@ def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
             break
         time.sleep(pause)
         taken_by = client.hmget(INCARNATIONS, list(ids))
-        ids = {one for one, incarnation in zip(ids, taken_by, strict=True) if incarnation is None}
+        ids = {message for message, incarnation in zip(ids, taken_by, strict=True) if incarnation is None}
     return ids
 
 
@@ -219,8 +219,8 @@ def _silent(client: redis.Redis, queue: str, orphans: Mapping[str, bool], since:
     `since`; `orphans` says of each message whether its worker vanished."""
     seen = client.zmscore(open_key(queue), list(orphans)) if orphans else []
     return {
-        one
-        for (one, vanished), at in zip(orphans.items(), seen, strict=True)
+        message
+        for (message, vanished), at in zip(orphans.items(), seen, strict=True)
         if at is not None and (vanished or float(at) <= since)
     }
 

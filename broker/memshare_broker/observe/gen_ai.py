@@ -51,7 +51,7 @@ def tokens(usage: Usage | None) -> dict[str, Value]:
 
 def asked(turns: Iterable[Turn]) -> dict[str, Value]:
     """The turns of a prompt, where content is taken."""
-    return _messages("input", [(one.role, one.content) for one in turns])
+    return _messages("input", [(turn.role, turn.content) for turn in turns])
 
 
 def said(text: str) -> dict[str, Value]:
@@ -84,7 +84,7 @@ def retrieval(pool: str, k: int, query: str) -> dict[str, Value]:
 def retrieved(found: Iterable[tuple[str, float, str]]) -> dict[str, Value]:
     """The id, similarity and text of each memory that was found."""
     whole = takes_content()
-    told = [{"id": one, "score": score} | ({"content": masked(text)} if whole else {}) for one, score, text in found]
+    told = [{"id": name, "score": score} | ({"content": masked(text)} if whole else {}) for name, score, text in found]
     return {"gen_ai.retrieval.documents": json.dumps(told, ensure_ascii=False)}
 
 
@@ -94,9 +94,11 @@ def evaluations(score: Score) -> Iterator[dict[str, Value]]:
     by = f"by {score.model}, rubric {score.rubric} ({score.rubric_version})"
     why = f"{score.total:g} of 100, and {score.threshold:g} is enough; {by}"
     yield _evaluation(score.rubric, score.total, why) | {"gen_ai.evaluation.score.label": verdict}
-    for name, one in score.criteria.items():
-        middle = 50 * (one.low + one.high) / one.points
-        yield _evaluation(name, round(middle, 2), f"{one.low:.4g} to {one.high:.4g} of {one.points:.4g} points; {by}")
+    for name, given in score.criteria.items():
+        middle = 50 * (given.low + given.high) / given.points
+        yield _evaluation(
+            name, round(middle, 2), f"{given.low:.4g} to {given.high:.4g} of {given.points:.4g} points; {by}"
+        )
 
 
 def _evaluation(name: str, value: float, explanation: str) -> dict[str, Value]:

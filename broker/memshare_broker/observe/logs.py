@@ -75,7 +75,7 @@ def set_up_worker(form: Literal["text", "json"]) -> None:
 
 def is_json() -> bool:
     """True if this process logs in JSON by now; then nothing else belongs on standard error."""
-    return any(isinstance(one.formatter, Json) for one in logging.getLogger().handlers)
+    return any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers)
 
 
 def leave_to_celery() -> None:

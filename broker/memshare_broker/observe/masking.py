@@ -93,5 +93,5 @@ def _shown(match: re.Match[str]) -> str:
 def without_vectors(value: object) -> object:
     """A JSON value without what is long and says nothing to a reader."""
     if isinstance(value, dict):
-        return {name: without_vectors(one) for name, one in value.items() if name not in LEFT_OUT}
-    return [without_vectors(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: without_vectors(part) for name, part in value.items() if name not in LEFT_OUT}
+    return [without_vectors(part) for part in value] if isinstance(value, list | tuple) else value

@@ -45,9 +45,7 @@ COUNTED = {
         Metric("memshare_dead_letters_total", "Messages that became dead letters, by reason.", ("reason",)),
         Metric("memshare_model_calls_total", "Calls of chat models that got a reply.", ("model", "agent")),
         Metric(
-            "memshare_model_tokens_total",
-            "Tokens that calls took (cached: of the prompt).",
-            ("model", "agent", "type"),
+            "memshare_model_tokens_total", "Tokens that calls took (cached: of the prompt).", ("model", "agent", "type")
         ),
         Metric("memshare_model_money_total", "What calls cost, in the currency of the prices.", ("model", "agent")),
         Metric("memshare_model_seconds", "Seconds until a model replied, waits for limits apart.", ("model",), SECONDS),

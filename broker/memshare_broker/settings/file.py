@@ -36,7 +36,7 @@ def unusable(error: ValidationError) -> BadInput:
 
 def parse_networks(text: str) -> tuple[Network, ...]:
     """Networks such as 10.0.0.0/8 with commas between them; raises `ValueError` for anything else."""
-    return tuple(ip_network(one.strip()) for one in text.split(",") if one.strip())
+    return tuple(ip_network(network.strip()) for network in text.split(",") if network.strip())
 
 
 def _read_redis_url(url: str) -> None:
@@ -81,8 +81,7 @@ Login = Annotated[SecretStr, _matching(r"[^:,]+:[^,]+", "USER:PASSWORD without c
 Secret = Annotated[
     SecretStr,
     _matching(
-        r"[!-+\--~]{32,}( *, *[!-+\--~]{32,})?",
-        "32 characters or more, or two such secrets with a comma between them",
+        r"[!-+\--~]{32,}( *, *[!-+\--~]{32,})?", "32 characters or more, or two such secrets with a comma between them"
     ),
 ]
 RateLimits = Annotated[str, _readable_by(parse_rate_limits)]
@@ -94,8 +93,8 @@ RUNNING = "running.toml"
 """In a data folder: the model of the `memshare up` that runs there, which holds a lock on the file."""
 PROVIDERS = ("openai", "mistral")
 """The providers of chat models, as the name of a model begins: PROVIDER:NAME."""
-ADDRESSES = tuple(f"{one}_base_url" for one in PROVIDERS)
-VARIABLES = (*(f"{one}_api_key" for one in PROVIDERS), *ADDRESSES)
+ADDRESSES = tuple(f"{provider}_base_url" for provider in PROVIDERS)
+VARIABLES = (*(f"{provider}_api_key" for provider in PROVIDERS), *ADDRESSES)
 """Variables of the environment, in capitals, that their clients read; a file may have these beside the settings."""
 
 

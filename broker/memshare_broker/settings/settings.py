@@ -87,7 +87,7 @@ class ModelSettings(BaseModel):
 
     model: str | None = Field(
         default=None,
-        description=f"Chat model: {', '.join(f'{one}:NAME' for one in PROVIDERS)}, or {OFFLINE} for none. "
+        description=f"Chat model: {', '.join(f'{provider}:NAME' for provider in PROVIDERS)}, or {OFFLINE} for none. "
         "Unset: by the API key that is set.",
     )
     model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
@@ -112,7 +112,9 @@ class ModelSettings(BaseModel):
     def model_for(self, role: Role) -> str:
         """The chat model of a role: its own, the common one, or what the API keys allow."""
         own: str | None = getattr(self, f"model_{role}")
-        return own or self.model or next((one for key, one in DEFAULT_MODELS.items() if os.environ.get(key)), OFFLINE)
+        return (
+            own or self.model or next((model for key, model in DEFAULT_MODELS.items() if os.environ.get(key)), OFFLINE)
+        )
 
 
 class LearningSettings(BaseModel):
@@ -154,8 +156,7 @@ class LearningSettings(BaseModel):
         "comparisons.",
     )
     labels: Literal["json", "logprobs"] = Field(
-        default="json",
-        description="How labels are asked for: json, a call for lessons; logprobs, one a candidate.",
+        default="json", description="How labels are asked for: json, a call for lessons; logprobs, one a candidate."
     )
     lessons_together: int = Field(
         default=10, ge=1, le=10, description="Lessons that share a call for labels at most; 1 gives each its own."
@@ -393,7 +394,7 @@ def _nearest(name: str) -> str | None:
 
 @cache  # so that a process says it once
 def _warn_of(variables: tuple[str, ...]) -> None:
-    for one in variables:
-        near = _nearest(one.upper().removeprefix(PREFIX))
+    for variable in variables:
+        near = _nearest(variable.upper().removeprefix(PREFIX))
         advice = f"Did you mean {PREFIX}{near}?" if near else "docs/settings.md lists those that there are."
-        log.warning("%s is no setting of memshare, and does nothing. %s", one, advice)
+        log.warning("%s is no setting of memshare, and does nothing. %s", variable, advice)

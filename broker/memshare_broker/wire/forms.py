@@ -40,7 +40,7 @@ def readable(error: ValidationError, what: str) -> str:
 
 def one_line(text: str) -> str:
     """A text that others may have had a hand in, as one line that can be stored, logged and shown."""
-    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text[: LONGEST_LINE + 1])
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text[: LONGEST_LINE + 1])
     return shown if len(shown) <= LONGEST_LINE else shown[: LONGEST_LINE - 1] + "…"
 
 
@@ -62,7 +62,7 @@ def _label(text: str) -> str:
     if len(text) > LONGEST_LABEL:
         raise ValueError(f"expected a name of up to {LONGEST_LABEL} characters, found {len(text):,}")
     if not text.isprintable():
-        wrong = next(one for one in text if not one.isprintable())
+        wrong = next(sign for sign in text if not sign.isprintable())
         raise ValueError(f"expected a name of printable characters, found {wrong!a} in it")
     return text
 

@@ -35,7 +35,7 @@ class OfferedPair(Message):
     @field_validator("shown")
     @classmethod
     def _without_shares(cls, shown: tuple[Shown, ...]) -> tuple[Shown, ...]:
-        if any(one.share is not None for one in shown):
+        if any(memory.share is not None for memory in shown):
             raise ValueError("a 'share' is judged by agents of the deployment alone: leave it out")
         return shown
 

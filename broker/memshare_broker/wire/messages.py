@@ -33,8 +33,8 @@ def turns_of(text: str) -> list[tuple[str, str]]:
     starts = list(_TURN.finditer(text))
     if len(starts) < 2 or starts[0].start() != 0 or starts[-1][1] != "User":
         return [("user", text)]
-    ends = [*(one.start() for one in starts[1:]), len(text)]
-    return [(one[1].lower(), text[one.end() : end].strip()) for one, end in zip(starts, ends, strict=True)]
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    return [(start[1].lower(), text[start.end() : end].strip()) for start, end in zip(starts, ends, strict=True)]
 
 
 def asked(text: str) -> str:

@@ -1,10 +1,13 @@
-"""Which texts are the same text, whatever they are typed with: by this memories and tasks are told apart."""
+"""Texts that can be kept, and which of them are the same, however typed: so memories and tasks are told apart."""
 
 from __future__ import annotations
 
+import json
 import re
 import string
 import unicodedata
+
+from memshare_broker.errors import BadInput
 
 # Soft hyphen, zero width space, word joiner, byte order mark: they say nothing, wherever they stand.
 _MEANINGLESS = "\u00ad\u200b\u2060\ufeff"
@@ -53,4 +56,20 @@ def letters(text: str) -> str:
 
 def is_blank(text: str) -> bool:
     """True if a text shows nothing: it is empty, or has white space and invisible characters alone."""
-    return all(one.isspace() or unicodedata.category(one) in ("Cc", "Cf") for one in _BLANK.sub("", text))
+    return all(sign.isspace() or unicodedata.category(sign) in ("Cc", "Cf") for sign in _BLANK.sub("", text))
+
+
+def refuse_half_characters(value: object, what: str) -> None:
+    """Raises `BadInput` where a text in a JSON value holds half a character (a lone surrogate): nothing can keep it.
+
+    Python makes one of each byte of the command line that is not UTF-8, and of an escape such as `"\\ud83d"` in JSON.
+    """
+    try:
+        json.dumps(value, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        code = ord(error.object[error.start])
+        if 0xDC80 <= code <= 0xDCFF:
+            raise BadInput(f"{what} holds the byte 0x{code - 0xDC00:02x}, which is not UTF-8.") from error
+        raise BadInput(
+            f"{what} holds half a character, \\u{code:04x} (a surrogate alone), which is no text."
+        ) from error

@@ -48,10 +48,10 @@ def of_clusters(graph: ConceptGraph, clusters: Sequence[Cluster], direction: Dir
     own = max(FEWEST_EXAMPLES, EXAMPLES // len(clusters))
     topics_of_each = EXAMPLES if len(clusters) == 1 else TOPICS_OF_EACH
     return Target(
-        clusters=tuple(one.number for one in clusters),
-        name=" and ".join(one.name for one in clusters),
-        topics=tuple(dict.fromkeys(topic.name for one in clusters for topic in one.topics[:topics_of_each])),
-        examples=tuple(each for one in clusters for each in _examples(graph, one, direction, own)),
+        clusters=tuple(cluster.number for cluster in clusters),
+        name=" and ".join(cluster.name for cluster in clusters),
+        topics=tuple(dict.fromkeys(topic.name for cluster in clusters for topic in cluster.topics[:topics_of_each])),
+        examples=tuple(each for cluster in clusters for each in _examples(graph, cluster, direction, own)),
         direction=direction,
     )
 
@@ -66,7 +66,7 @@ def of_hypotheses(pool: PoolConcepts, clusters: Clusters, number: int | None) ->
             f"Hypotheses need two clusters that are close and have no concept in common, and {which} such a pair. "
             "`memshare concepts gaps` lists them as unconnected."
         )
-    return of_clusters(pool.graph, [clusters.get(one) for one in pair])
+    return of_clusters(pool.graph, [clusters.get(number) for number in pair])
 
 
 def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most: int) -> Sequence[UUID]:
@@ -74,15 +74,17 @@ def _examples(graph: ConceptGraph, cluster: Cluster, direction: Direction, most:
     if direction == "alike":
         return first[:most][::-1]
     sign, whole = 1 if direction == "more abstract" else -1, _whole(graph, cluster.memories)
-    above = {one: sign * graph.relative_abstraction(whole, graph.memory_vector(one)) for one in first[:WEIGHED]}
-    return sorted(above, key=lambda one: (above[one], one))[-most:]
+    above = {
+        memory: sign * graph.relative_abstraction(whole, graph.memory_vector(memory)) for memory in first[:WEIGHED]
+    }
+    return sorted(above, key=lambda memory: (above[memory], memory))[-most:]
 
 
 def typical(graph: ConceptGraph, memories: Sequence[UUID]) -> list[UUID]:
     """Memories by how near each is to all of them together, the most typical first."""
     whole = _whole(graph, memories)
-    near = {one: similarity(whole, graph.memory_vector(one)) for one in memories}
-    return sorted(memories, key=lambda one: (-near[one], one))
+    near = {memory: similarity(whole, graph.memory_vector(memory)) for memory in memories}
+    return sorted(memories, key=lambda memory: (-near[memory], memory))
 
 
 def _whole(graph: ConceptGraph, memories: Sequence[UUID]) -> Vector:
@@ -95,8 +97,8 @@ def of_gap(graph: ConceptGraph, gap: Gap, clusters: Clusters) -> Target:
     Between clusters, each of them has its group of examples.
     """
     if len(gap.clusters) > 1:
-        return of_clusters(graph, [clusters.get(one) for one in gap.clusters])
-    there = [one for one in gap.memories if one in graph]
+        return of_clusters(graph, [clusters.get(number) for number in gap.clusters])
+    there = [memory for memory in gap.memories if memory in graph]
     beside = [topic.name for topic in topics(graph, there)] if there else []
     return Target(
         clusters=gap.clusters,
@@ -172,11 +174,11 @@ class Proposer:
             missing = wanted.count - len(found)
             if missing <= 0:
                 break
-            there = [*kept, *(one.question for one in found)]
+            there = [*kept, *(proposal.question for proposal in found)]
             written = self._written(wanted, missing, examples, there, turned_down)
             fresh = self.checked(written, there)
             found += fresh[:missing]
-            turned_down += [one for one in written if one not in {each.question for each in fresh}]
+            turned_down += [question for question in written if question not in {each.question for each in fresh}]
         return found
 
     def checked(self, questions: Sequence[str], there: Sequence[str] = ()) -> list[ProposedQuestion]:
@@ -200,8 +202,8 @@ class Proposer:
         found = self._memory.search(request)
         if found and found[0].similarity >= TOO_ALIKE:
             return None
-        active = [one for one in found if one.memory.status == "active"][:NEAREST]
-        near = tuple(Near(id=one.memory.id, similarity=one.similarity) for one in active)
+        active = [hit for hit in found if hit.memory.status == "active"][:NEAREST]
+        near = tuple(Near(id=hit.memory.id, similarity=hit.similarity) for hit in active)
         return ProposedQuestion.of(question, near)
 
     def _known(self, wanted: WantedQuestions) -> list[str]:
@@ -209,7 +211,7 @@ class Proposer:
         text = ", ".join(filter(None, (wanted.topic, wanted.target.name, *wanted.target.topics)))
         where = Where(pool=self._pool, status="active")
         found = self._memory.search(SearchRequest(text=text, k=LOOKED_AT, where=where))
-        return [bounded(one.memory.key) for one in found]
+        return [bounded(hit.memory.key) for hit in found]
 
     def _written(
         self,
@@ -228,7 +230,7 @@ class Proposer:
             "goal": wanted.goal,
             "count": count,
             "known": self._known(wanted) if wanted.with_known else [],
-            "examples": [{"prompt": bounded(one.key), "answer": bounded(one.answer)} for one in examples],
+            "examples": [{"prompt": bounded(memory.key), "answer": bounded(memory.answer)} for memory in examples],
             "kept": kept,
             "not_again": not_again,
         }

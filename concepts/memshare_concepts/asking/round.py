@@ -49,16 +49,16 @@ class ExploredGaps:
 
     def not_asked(self, gaps: Iterable[Gap]) -> list[Gap]:
         """The given gaps that were not asked about."""
-        known = {one.gap for one in self.all()}
+        known = {explored.gap for explored in self.all()}
         return [gap for gap in gaps if Explored.of(gap, 0).gap not in known]
 
     def asked_on_day_of(self, now: float) -> int:
         """How many were asked about on the same UTC day."""
-        return sum(day_of(one.at) == day_of(now) for one in self.all())
+        return sum(day_of(explored.at) == day_of(now) for explored in self.all())
 
-    def add(self, one: Explored) -> None:
+    def add(self, explored: Explored) -> None:
         """Note that a gap was asked about."""
-        self._client.lpush(self._key, one.model_dump_json())
+        self._client.lpush(self._key, explored.model_dump_json())
         self._client.ltrim(self._key, 0, MOST - 1)
 
 
@@ -121,27 +121,32 @@ class Round(Message):
 
     def those(self, *states: State) -> list[ProposedQuestion]:
         """The proposals in some states, in their order."""
-        return [one for one in self.proposals if one.state in states]
+        return [proposal for proposal in self.proposals if proposal.state in states]
 
     def with_one(self, changed: ProposedQuestion) -> Round:
         """The round with one proposal as it is now, found by its id."""
         return self.model_copy(
-            update={"proposals": tuple(changed if one.id == changed.id else one for one in self.proposals)}
+            update={
+                "proposals": tuple(changed if proposal.id == changed.id else proposal for proposal in self.proposals)
+            }
         )
 
-    def with_edited(self, one: ProposedQuestion, edited: ProposedQuestion) -> Round:
+    def with_edited(self, proposal: ProposedQuestion, edited: ProposedQuestion) -> Round:
         """The round with a question as a person wrote it, which is kept; what was proposed is dropped."""
-        dropped = self.with_one(one.model_copy(update={"state": "dropped"}))
+        dropped = self.with_one(proposal.model_copy(update={"state": "dropped"}))
         kept = edited.model_copy(update={"state": "kept"})
         return dropped.model_copy(update={"proposals": (*dropped.proposals, kept)})
 
     def with_others(self, fresh: Sequence[ProposedQuestion]) -> Round:
         """The round with other questions in place of those that were open, which are dropped."""
         decided = [
-            one.model_copy(update={"state": "dropped"}) if one.state == "open" else one for one in self.proposals
+            proposal.model_copy(update={"state": "dropped"}) if proposal.state == "open" else proposal
+            for proposal in self.proposals
         ]
-        known = {one.id for one in decided}
-        return self.model_copy(update={"proposals": (*decided, *(one for one in fresh if one.id not in known))})
+        known = {proposal.id for proposal in decided}
+        return self.model_copy(
+            update={"proposals": (*decided, *(proposal for proposal in fresh if proposal.id not in known))}
+        )
 
 
 class Rounds:
@@ -158,15 +163,15 @@ class Rounds:
         text = self._client.hget(self._key, self._pool)
         return Round.model_validate_json(text) if text else None
 
-    def keep(self, one: Round) -> None:
+    def keep(self, current: Round) -> None:
         """Keep a round as it is now."""
         with self._client.pipeline() as change:
             change.sadd(PEOPLE, self._person)
-            change.hset(self._key, self._pool, one.model_dump_json())
+            change.hset(self._key, self._pool, current.model_dump_json())
             change.expire(self._key, KEEP_SECONDS)
             change.execute()
 
-    def decide(self, one: ProposedQuestion, *was: State) -> bool:
+    def decide(self, proposal: ProposedQuestion, *was: State) -> bool:
         """Keep what was decided of a proposal; False where it is none, or is not in one of these states any more."""
 
         is_there = False
@@ -175,10 +180,10 @@ class Rounds:
             nonlocal is_there
             text = pipe.hget(self._key, self._pool)
             found = Round.model_validate_json(text) if text else None
-            is_there = found is not None and one.id in {each.id for each in found.those(*was)}
+            is_there = found is not None and proposal.id in {each.id for each in found.those(*was)}
             pipe.multi()
             if found is not None and is_there:
-                pipe.hset(self._key, self._pool, found.with_one(one).model_dump_json())
+                pipe.hset(self._key, self._pool, found.with_one(proposal).model_dump_json())
 
         self._client.transaction(change, self._key)
         return is_there

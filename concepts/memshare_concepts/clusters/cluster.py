@@ -36,7 +36,7 @@ def described(graph: ConceptGraph, ids: Sequence[UUID], of: NDArray[np.int32]) -
                 tuple(sorted(children.get(number, ()))),
             )
             for level, of_level in enumerate(members)
-            for number, its in sorted(of_level.items(), key=lambda one: (-len(one[1]), one[1][0]))
+            for number, its in sorted(of_level.items(), key=lambda found: (-len(found[1]), found[1][0]))
         ]
     )
 
@@ -50,7 +50,7 @@ def topics(graph: ConceptGraph, memories: Sequence[UUID]) -> tuple[Topic, ...]:
     if not memories:
         return ()
     index = graph.index
-    numbers, counts = np.unique(np.concatenate([index.members(one)[0] for one in memories]), return_counts=True)
+    numbers, counts = np.unique(np.concatenate([index.members(memory)[0] for memory in memories]), return_counts=True)
     shares = counts / len(memories)
     lifts = shares * len(graph) / index.counts(numbers.tolist())
     worth = np.where(lifts > 1, shares * np.log(lifts), 0)
@@ -95,12 +95,14 @@ class Clusters:
     def __init__(self, clusters: Sequence[Cluster]) -> None:
         self._clusters = {cluster.number: cluster for cluster in clusters}
         deepest = max((cluster.level for cluster in clusters), default=0)
-        self._of = {memory: one for one in clusters if one.level == deepest for memory in one.memories}
+        self._of = {memory: cluster for cluster in clusters if cluster.level == deepest for memory in cluster.memories}
 
     def levels(self) -> list[list[Cluster]]:
         """The clusters of each level, the top level first."""
         deepest = max((cluster.level for cluster in self._clusters.values()), default=-1)
-        return [[one for one in self._clusters.values() if one.level == level] for level in range(deepest + 1)]
+        return [
+            [cluster for cluster in self._clusters.values() if cluster.level == level] for level in range(deepest + 1)
+        ]
 
     def get(self, number: int) -> Cluster:
         """A cluster by its number. Raises KeyError where there is none."""
@@ -123,9 +125,9 @@ class Clusters:
         """The other clusters of its parent; at the top level, all others of that level."""
         own = self.get(number)
         return [
-            one
-            for one in self._clusters.values()
-            if one.level == own.level and one.parent == own.parent and one.number != number
+            cluster
+            for cluster in self._clusters.values()
+            if cluster.level == own.level and cluster.parent == own.parent and cluster.number != number
         ]
 
     def children(self, number: int) -> list[Cluster]:

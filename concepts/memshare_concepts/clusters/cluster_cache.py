@@ -39,7 +39,7 @@ def clusters_of(concepts: PoolConcepts, data: Path, size: int) -> Clusters:
 
 def clusters_by_size(concepts: PoolConcepts, data: Path, sizes: Sequence[int]) -> dict[int, Clusters]:
     """The same for several sizes; those that are not kept are found together."""
-    digest, known = _digest(concepts), [_short(one.bytes) for one in concepts.ids]
+    digest, known = _digest(concepts), [_short(memory.bytes) for memory in concepts.ids]
     name = f"{_short(concepts.pool.encode()):x}"
     files = {size: data / FOLDER / f"{name}-{size}.npz" for size in sizes}
     before = {size: kept for size, file in files.items() if (kept := _read(file)) is not None}
@@ -73,7 +73,7 @@ def _short(of: bytes) -> int:
 
 def _digest(concepts: PoolConcepts) -> str:
     """Of the memories with their concepts and vectors, of the merges in force, and of what finds clusters."""
-    memories = [[str(one), memory.concepts] for one, memory in concepts.memories.items()]
+    memories = [[str(name), memory.concepts] for name, memory in concepts.memories.items()]
     merges = [[merge.of, merge.into] for merge in concepts.aliases.merges()]
     digest = blake2b(_algorithm(), digest_size=16)
     digest.update(json.dumps([memories, merges]).encode())
@@ -115,7 +115,7 @@ def _keep(new: dict[Path, _Kept], folder: Path) -> None:
                     resolutions=kept.clusters.resolutions,
                 )
             aside.replace(file)
-        for old in sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime)[:-KEPT]:
+        for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-KEPT]:
             old.unlink(missing_ok=True)
     except OSError as error:
         log.warning("The clusters are not kept in %s: %s. The next command finds them again.", folder, error.strerror)

@@ -77,7 +77,7 @@ def partition(edges: Edges, nodes: int, wanted: int, before: Level | None = None
 def _numbered(communities: Sequence[int]) -> NDArray[np.int64]:
     """Communities by the order in which they come first."""
     numbers: dict[int, int] = {}
-    return np.array([numbers.setdefault(one, len(numbers)) for one in communities], np.int64)
+    return np.array([numbers.setdefault(community, len(numbers)) for community in communities], np.int64)
 
 
 NEIGHBOURS = 10

@@ -33,41 +33,38 @@ MOST_PAIRS = 100
 def thin(clusters: Clusters) -> list[Gap]:
     """Clusters of the deepest level with half of the memories that the others have, or fewer; the thinnest first."""
     deepest = _deepest(clusters)
-    usual = float(np.median([len(one.memories) for one in deepest])) if deepest else 0.0
+    usual = float(np.median([len(cluster.memories) for cluster in deepest])) if deepest else 0.0
     return ranked(
         Gap(
             "thin",
-            (one.name,),
-            1 - len(one.memories) / usual,
-            _thin_because(one, usual),
-            one.memories,
-            (one.number,),
+            (cluster.name,),
+            1 - len(cluster.memories) / usual,
+            _thin_because(cluster, usual),
+            cluster.memories,
+            (cluster.number,),
         )
-        for one in deepest
-        if len(one.memories) <= THIN * usual
+        for cluster in deepest
+        if len(cluster.memories) <= THIN * usual
     )
 
 
 def unconnected(
-    graph: ConceptGraph,
-    clusters: Clusters,
-    memories: Sequence[UUID],
-    vectors: NDArray[np.float32],
+    graph: ConceptGraph, clusters: Clusters, memories: Sequence[UUID], vectors: NDArray[np.float32]
 ) -> list[Gap]:
     """Pairs of clusters of the deepest level that are close and share no concept but those of the whole pool.
 
     Close is what has a cosine above that of the usual pair; the closest come first.
     """
-    deepest = [one for one in _deepest(clusters) if len(one.memories) >= FEWEST]
+    deepest = [cluster for cluster in _deepest(clusters) if len(cluster.memories) >= FEWEST]
     if len(deepest) < 2:
         return []
     place = {memory: number for number, memory in enumerate(memories)}
-    centres = np.stack([vectors[[place[memory] for memory in one.memories]].mean(axis=0) for one in deepest])
+    centres = np.stack([vectors[[place[memory] for memory in cluster.memories]].mean(axis=0) for cluster in deepest])
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     cosines = (centres @ centres.T).astype(np.float64)
     rows, columns = np.triu_indices(len(deepest), k=1)
     usual = max(float(np.median(cosines[rows, columns])), 0.0)
-    concepts = [_concepts(graph, one) for one in deepest]
+    concepts = [_concepts(graph, cluster) for cluster in deepest]
     found: list[Gap] = []
     for pair in np.argsort(-cosines[rows, columns], kind="stable").tolist():
         first, second = int(rows[pair]), int(columns[pair])
@@ -131,14 +128,14 @@ def find_gaps(
     valued = [(gap, 1 / place) for gaps in left for place, gap in enumerate(gaps, 1)]
     needed = needs([gap for gap, _ in valued], asked, credited or {}, encode)
     worth = [(gap, value * need) for (gap, value), need in zip(valued, needed, strict=True)]
-    return [gap for gap, _ in sorted(worth, key=lambda one: -one[1])]
+    return [gap for gap, _ in sorted(worth, key=lambda pair: -pair[1])]
 
 
 def gaps_now(
     concepts: PoolConcepts, clusters: Clusters, memory: MemoryClient, client: redis.Redis, decisions: Decisions
 ) -> list[Gap]:
     """The gaps of a pool that was loaded with its vectors; questions that somebody asked in vain come first."""
-    asked = [one.gap for one in OpenQuestions(client, concepts.pool).all() if one.journey is None]
+    asked = [question.gap for question in OpenQuestions(client, concepts.pool).all() if question.journey is None]
     dismissed = decisions.dismissed()
     found = find_gaps(
         concepts.graph,
@@ -148,7 +145,7 @@ def gaps_now(
         partial(encode, memory),
         dismissed=dismissed,
         asked=[gap.names[0] for gap in asked],
-        credited={one.memory.id: one.credibility.credits for one in memory.judge(concepts.ids)},
+        credited={judged.memory.id: judged.credibility.credits for judged in memory.judge(concepts.ids)},
     )
     return [gap for gap in asked if gap.id not in dismissed] + found
 
@@ -161,10 +158,7 @@ FREQUENCY = 0.1
 
 
 def unexplained(
-    graph: ConceptGraph,
-    memories: Sequence[UUID],
-    vectors: NDArray[np.float32],
-    encode: Encode,
+    graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], encode: Encode
 ) -> list[Gap]:
     """Concepts that two memories or more name, and that are the topic of none; the likeliest gap first.
 
@@ -218,4 +212,4 @@ def _questions_about(gaps: Sequence[Gap], asked: Sequence[str], encode: Encode) 
 
 
 def _uncertain(gap: Gap, credited: Mapping[UUID, int]) -> float:
-    return float(np.mean([1 / (1 + credited.get(one, 0)) for one in gap.memories])) if gap.memories else 0.0
+    return float(np.mean([1 / (1 + credited.get(memory, 0)) for memory in gap.memories])) if gap.memories else 0.0

@@ -83,14 +83,14 @@ class OpenQuestions:
     def all(self) -> list[OpenQuestion]:
         """The open questions, the newest first."""
         found = [OpenQuestion.model_validate_json(text) for text in self._client.hvals(self._key)]
-        return sorted(found, key=lambda one: (-one.at, one.question))
+        return sorted(found, key=lambda question: (-question.at, question.question))
 
     def add(self, questions: Iterable[str], wanted: str, at: float) -> None:
         """Keep questions that came up when somebody wanted to know something; the same again is one that waits."""
-        made = [OpenQuestion(question=one, wanted=wanted, at=at) for one in questions]
+        made = [OpenQuestion(question=question, wanted=wanted, at=at) for question in questions]
         if made:
-            self._client.hset(self._key, mapping={one.gap.id: one.model_dump_json() for one in made})
-            self.drop(one.gap for one in self.all()[MOST:])
+            self._client.hset(self._key, mapping={question.gap.id: question.model_dump_json() for question in made})
+            self.drop(question.gap for question in self.all()[MOST:])
 
     def give(self, question: OpenQuestion, journey: str | None) -> None:
         """Note the task by which an agent was asked a question, or that none was."""

@@ -3,9 +3,8 @@
 It is a function of which memory has which concepts: a graph from which a memory was taken out is, to the last bit,
 the graph of the others. Memories come and go one at a time, at a cost that hardly depends on how many there are.
 
-How strongly a concept is linked to each one that it occurs with: often, and more often than others of that level.
-
-After Tom Hartke, knowledge-graph-from-GPT (2023). With n_i memories of concept i, and n_ij of both i and j:
+A concept is linked to those that it occurs with often, and more often than with others of that level, after Tom Hartke,
+knowledge-graph-from-GPT (2023). With n_i memories of concept i, and n_ij of both i and j:
 
     c_ij = n_ij / n_i                                  how often j is there too
     a_ij = mean of level(j) - level(i)                 how much more general j is
@@ -243,7 +242,7 @@ class ConceptGraph:
         """A memory's concepts with their levels, the most general first. Raises KeyError for an unknown memory."""
         numbers, levels = self.index.members(memory).tolist()
         found = [(self.index.name(number), level / LEVEL_UNIT) for number, level in zip(numbers, levels, strict=True)]
-        return dict(sorted(found, key=lambda one: (-one[1], one[0])))
+        return dict(sorted(found, key=lambda pair: (-pair[1], pair[0])))
 
     def topic(self, memory: UUID) -> str | None:
         """The topic of a memory. Raises KeyError for an unknown memory."""
@@ -359,5 +358,6 @@ class ConceptGraph:
 
     def _named(self, vector: Sparse) -> dict[str, float]:
         return {
-            self.index.name(number): weight for number, weight in zip(*(one.tolist() for one in vector), strict=True)
+            self.index.name(number): weight
+            for number, weight in zip(*(column.tolist() for column in vector), strict=True)
         }

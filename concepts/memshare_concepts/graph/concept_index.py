@@ -69,7 +69,7 @@ def counted(number: int, memories: Sequence[Members]) -> Cooccurrence:
         return Cooccurrence(*(np.empty(0, np.int32) for _ in range(3)))
     together = np.concatenate(memories, axis=1)
     own = together[0] == number
-    above = together[1] - np.repeat(together[1][own], [one.shape[1] for one in memories])
+    above = together[1] - np.repeat(together[1][own], [rows.shape[1] for rows in memories])
     # Number and level in one, as numbers sort many times faster than their places.
     pairs = np.sort((together[0][~own].astype(np.int64) << 32) + above[~own])
     others = (pairs + (1 << 31)) >> 32
@@ -187,7 +187,7 @@ class ConceptIndex:
         if len(spellings) == 1:
             return next(iter(spellings))
         own = self._keys[number]
-        return min(spellings.items(), key=lambda one: (names.key(one[0]) != own, -one[1], one[0]))[0]
+        return min(spellings.items(), key=lambda pair: (names.key(pair[0]) != own, -pair[1], pair[0]))[0]
 
     def count(self, number: int) -> int:
         """How many memories have a concept."""

@@ -20,14 +20,14 @@ def similarity(first: Vector, second: Vector) -> float:
 def contributions(first: Vector, second: Vector) -> dict[str, float]:
     """The part that each shared name adds to the similarity, the largest part first."""
     shared = {name: sqrt(weight * second[name]) for name, weight in first.items() if name in second}
-    return dict(sorted(shared.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(shared.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def normalised(weights: Mapping[str, float]) -> dict[str, float]:
     """Weights that sum to 1, the largest first. Those of 0 are left out."""
     total = fsum(weights.values())
     found = {name: weight / total for name, weight in weights.items() if weight > 0}
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def mean(vectors: Iterable[tuple[float, Vector]]) -> dict[str, float]:
@@ -55,7 +55,7 @@ def intersection(vectors: Sequence[Vector]) -> dict[str, float]:
 def trimmed(vector: Vector, share: float) -> dict[str, float]:
     """A vector without its smallest entries, as long as these make up less than `share` of its sum."""
     left = share * fsum(vector.values())
-    found = dict(sorted(vector.items(), key=lambda one: (-one[1], one[0])))
+    found = dict(sorted(vector.items(), key=lambda pair: (-pair[1], pair[0])))
     for name, weight in reversed(list(found.items())):
         left -= weight
         if left <= 0:

@@ -63,9 +63,9 @@ def lay_out(by_size: Mapping[int, Clusters], size: int) -> dict[UUID, Spot]:
     if not levels:
         return {}
     discs = levels[-1]
-    radii = np.array([sqrt(len(one.memories)) for one in discs])
-    places = _apart(_drawn(discs, _alike(discs, [by_size[one] for one in by_size if one > size])), radii)
-    falling = [by_size[one] for one in sorted(by_size, reverse=True)]
+    radii = np.array([sqrt(len(disc.memories)) for disc in discs])
+    places = _apart(_drawn(discs, _alike(discs, [by_size[larger] for larger in by_size if larger > size])), radii)
+    falling = [by_size[size] for size in sorted(by_size, reverse=True)]
     spots: dict[UUID, Spot] = {}
     for disc, centre, radius in zip(discs, places.tolist(), radii.tolist(), strict=True):
         order = sorted(disc.memories, key=lambda memory: [clusters.of(memory).number for clusters in falling])
@@ -82,18 +82,18 @@ def _drawn(discs: Sequence[Cluster], alike: NDArray[np.float64]) -> NDArray[np.f
         drawn.add_weighted_edges_from(
             (first, int(second), float(alike[first, second])) for second in nearest if alike[first, second] > 0
         )
-    spread = sqrt(sum(len(one.memories) for one in discs)) * 2
+    spread = sqrt(sum(len(disc.memories) for disc in discs)) * 2
     found = networkx.spring_layout(drawn, seed=0, scale=spread)
     return np.array([found[number] for number in range(len(discs))], np.float64)
 
 
 def _alike(discs: Sequence[Cluster], larger: Sequence[Clusters]) -> NDArray[np.float64]:
     """How alike the topics of each two discs are, 1 more for one parent, and the share of a larger cluster of both."""
-    alike = _products([[(topic.name, sqrt(topic.share)) for topic in one.topics] for one in discs])
+    alike = _products([[(topic.name, sqrt(topic.share)) for topic in disc.topics] for disc in discs])
     for clusters in larger:
-        part = [[(clusters.of(memory).number, 1 / len(one.memories)) for memory in one.memories] for one in discs]
+        part = [[(clusters.of(memory).number, 1 / len(disc.memories)) for memory in disc.memories] for disc in discs]
         alike += _products(part)
-    parents = np.array([-1 - row if one.parent is None else one.parent for row, one in enumerate(discs)])
+    parents = np.array([-1 - row if disc.parent is None else disc.parent for row, disc in enumerate(discs)])
     alike += parents[:, None] == parents[None, :]
     np.fill_diagonal(alike, 0.0)
     return alike
@@ -160,7 +160,7 @@ def clusters_around(concepts: PoolConcepts, data: Path, asked: int) -> dict[int,
 
 
 def _groups(clusters: Clusters) -> frozenset[tuple[object, ...]]:
-    return frozenset(one.memories for level in clusters.levels()[-1:] for one in level)
+    return frozenset(cluster.memories for level in clusters.levels()[-1:] for cluster in level)
 
 
 MOST = 2000
@@ -216,8 +216,8 @@ def map_page(
         "made": f"{made:%Y-%m-%d %H:%M} UTC",
         "size": size,
         "sizes": [
-            {"size": one, "clusters": [_cluster(each) for level in clusters.levels() for each in level]}
-            for one, clusters in by_size.items()
+            {"size": size, "clusters": [_cluster(each) for level in clusters.levels() for each in level]}
+            for size, clusters in by_size.items()
         ],
         "low": alike.low,
     }
@@ -237,10 +237,11 @@ def map_page(
     yield after.replace("@SCRIPTS@", scripts)
 
 
-def _cluster(one: Cluster) -> dict[str, Any]:
+def _cluster(cluster: Cluster) -> dict[str, Any]:
     return {
-        "number": one.number, "name": plain(one.name), "topics": [plain(topic.name) for topic in one.topics[:_TOPICS]],
-        "count": len(one.memories), "level": one.level, "parent": one.parent, "children": one.children,
+        "number": cluster.number, "name": plain(cluster.name),
+        "topics": [plain(topic.name) for topic in cluster.topics[:_TOPICS]],
+        "count": len(cluster.memories), "level": cluster.level, "parent": cluster.parent, "children": cluster.children,
     }  # fmt: skip
 
 

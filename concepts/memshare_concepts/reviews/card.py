@@ -50,7 +50,7 @@ def grade(chat: Chat, question: str, right: Sequence[str], answer: str) -> Gradi
 
     Raises whatever `memshare_llm.structured.ask` raises.
     """
-    document = {"question": bounded(question), "right": [bounded(one) for one in right], "answer": bounded(answer)}
+    document = {"question": bounded(question), "right": [bounded(text) for text in right], "answer": bounded(answer)}
     return ask(chat, conversation(GRADE_INSTRUCTIONS, document), Grading).value
 
 
@@ -111,19 +111,19 @@ class CardStore:
     def cards(self, pool: str | None = None) -> dict[UUID, Card]:
         """The cards of a pool, or of all pools, by memory."""
         kept = self.client.hgetall(self._key)
-        cards = {UUID(str(one)): Card.model_validate_json(text) for one, text in kept.items()}
-        return {one: card for one, card in cards.items() if pool is None or card.pool == pool}
+        cards = {UUID(str(memory)): Card.model_validate_json(text) for memory, text in kept.items()}
+        return {memory: card for memory, card in cards.items() if pool is None or card.pool == pool}
 
     def ungraded(self, pool: str) -> list[Ungraded]:
         """Answers that the person typed before they were stopped, and that nobody graded."""
         kept = [Ungraded.model_validate_json(text) for text in self.client.hvals(self._ungraded)]
-        return [one for one in kept if one.pool == pool]
+        return [review for review in kept if review.pool == pool]
 
-    def note_answer(self, one: Ungraded) -> None:
+    def note_answer(self, review: Ungraded) -> None:
         """Keep what the person typed until it is graded."""
         with self.client.pipeline() as change:
             change.sadd(PEOPLE, self._person)
-            change.hset(self._ungraded, str(one.memories[0]), one.model_dump_json())
+            change.hset(self._ungraded, str(review.memories[0]), review.model_dump_json())
             change.execute()
 
     def review(self, pool: str, memories: Sequence[UUID], grade: Grade, at: float) -> dict[UUID, Card]:
@@ -131,7 +131,7 @@ class CardStore:
 
         All at once, also while the same person answers elsewhere.
         """
-        names = [str(one) for one in memories]
+        names = [str(memory) for memory in memories]
         review = Review(grade=grade, at=at)
         changed: list[Card] = []
 

@@ -64,23 +64,23 @@ def plan(
     `suggested` are memories without a card, the best first. A memory in its first steps of minutes comes back on the
     same day: it stands in nobody's way but that of its cluster.
     """
-    taken = {clusters[one]: one for one in seen_today if one in clusters}
+    taken = {clusters[memory]: memory for memory in seen_today if memory in clusters}
     waiting = sorted(
-        (one for one, standing in standings.items() if standing.due <= now),
-        key=lambda one: (standings[one].probability, one),
+        (memory for memory, standing in standings.items() if standing.due <= now),
+        key=lambda memory: (standings[memory].probability, memory),
     )
     groups = _groups(waiting, standings, clusters, taken) if together else []
     taken |= {clusters[group[0]]: group[0] for group in groups}
-    grouped = {one for group in groups for one in group}
+    grouped = {memory for group in groups for memory in group}
     due: list[UUID] = []
     later: list[UUID] = []
     new: list[UUID] = []
-    for one in waiting:
-        if one not in grouped:
-            (due if _is_free(one, clusters, taken) else later).append(one)
-    for one in suggested:
-        if len(new) < most_new and _is_free(one, clusters, taken):
-            new.append(one)
+    for memory in waiting:
+        if memory not in grouped:
+            (due if _is_free(memory, clusters, taken) else later).append(memory)
+    for memory in suggested:
+        if len(new) < most_new and _is_free(memory, clusters, taken):
+            new.append(memory)
     return ReviewPlan(tuple(due), tuple(groups), tuple(later), tuple(new))
 
 
@@ -90,9 +90,9 @@ def start_of_day(now: float) -> float:
     return datetime.combine(local.date(), time(), local.tzinfo).timestamp()
 
 
-def _is_free(one: UUID, clusters: Clusters, taken: dict[int, UUID]) -> bool:
+def _is_free(memory: UUID, clusters: Clusters, taken: dict[int, UUID]) -> bool:
     """True if no other memory of its cluster is taken; takes the cluster for it."""
-    return one not in clusters or taken.setdefault(clusters[one], one) == one
+    return memory not in clusters or taken.setdefault(clusters[memory], memory) == memory
 
 
 def _groups(
@@ -100,9 +100,9 @@ def _groups(
 ) -> list[tuple[UUID, ...]]:
     """The first due memories of each cluster that has enough of them; only those that were learnt before."""
     found: dict[int, list[UUID]] = {}
-    for one in waiting:
-        if one in clusters and clusters[one] not in taken and standings[one].learnt:
-            found.setdefault(clusters[one], []).append(one)
+    for memory in waiting:
+        if memory in clusters and clusters[memory] not in taken and standings[memory].learnt:
+            found.setdefault(clusters[memory], []).append(memory)
     return [tuple(of[:TOGETHER]) for of in found.values() if len(of) >= TOGETHER]
 
 
@@ -114,7 +114,7 @@ class ReviewLearner:
     ) -> None:
         self.shelf = shelf
         self.pool = pool
-        self.memories = {one: memory for one, memory in memories.items() if memory.prompt is not None}
+        self.memories = {memory_id: memory for memory_id, memory in memories.items() if memory.prompt is not None}
         self.clusters = clusters
         self._graph = graph
         self._cards = shelf.cards(pool)
@@ -129,45 +129,47 @@ class ReviewLearner:
         concepts = load(memory, shelf.client, pool, vectors=True)
         memories = concepts.memories
         if concepts.without:
-            memories = {one.id: one for one in memory.every(Where(pool=pool, status="active"))}
+            memories = {each.id: each for each in memory.every(Where(pool=pool, status="active"))}
         clusters = clusters_of(concepts, data, SIZE) if concepts.memories else None
-        of = {one: clusters.of(one).number for one in concepts.ids} if clusters else {}
+        of = {memory_id: clusters.of(memory_id).number for memory_id in concepts.ids} if clusters else {}
         return cls(shelf, pool, memories, concepts.graph, of)
 
     @property
     def cards(self) -> dict[UUID, Card]:
         """The cards of memories that are there."""
-        return {one: card for one, card in self._cards.items() if one in self.memories}
+        return {memory: card for memory, card in self._cards.items() if memory in self.memories}
 
     @property
     def ungraded(self) -> list[Ungraded]:
         """Answers that the person typed before they were stopped, and that nobody graded."""
-        return [one for one in self.shelf.ungraded(self.pool) if all(each in self.memories for each in one.memories)]
+        return [review for review in self.shelf.ungraded(self.pool) if self.memories.keys() >= set(review.memories)]
 
     def standings(self, now: float) -> dict[UUID, CardState]:
         """How well each memory is known that was reviewed."""
-        for one, card in self.cards.items():
-            if card.reviews and one not in self._replayed:
-                self._replayed[one] = replayed(card.reviews)
-        return {one: standing_of(card, now) for one, card in self._replayed.items()}
+        for memory, card in self.cards.items():
+            if card.reviews and memory not in self._replayed:
+                self._replayed[memory] = replayed(card.reviews)
+        return {memory: standing_of(card, now) for memory, card in self._replayed.items()}
 
     def suggested(self, now: float) -> list[UUID]:
         """Memories that were never reviewed, those next to what is well known first."""
         standings = self.standings(now)
-        known = [one for one, standing in standings.items() if standing.probability > WELL_KNOWN and standing.learnt]
+        known = [
+            memory for memory, standing in standings.items() if standing.probability > WELL_KNOWN and standing.learnt
+        ]
         fresh = suggestions(self._graph, list(self.memories.values()), standings.keys(), known)
         return [memory.id for memory in fresh]
 
     def plan(self, now: float, suggested: Sequence[UUID], *, most_new: int, together: bool) -> ReviewPlan:
         """The rest of the day's plan. `most_new` memories are new in a day."""
         today = start_of_day(now)
-        reviewed = {one: card.reviews for one, card in self.cards.items() if card.reviews}
+        reviewed = {memory: card.reviews for memory, card in self.cards.items() if card.reviews}
         begun = sum(reviews[0].at >= today for reviews in reviewed.values())
         return plan(
             self.standings(now),
-            [one for one in suggested if one not in reviewed],
+            [memory for memory in suggested if memory not in reviewed],
             self.clusters,
-            [one for one, reviews in reviewed.items() if reviews[-1].at >= today],
+            [memory for memory, reviews in reviewed.items() if reviews[-1].at >= today],
             now,
             most_new=max(0, most_new - begun),
             together=together,
@@ -175,14 +177,14 @@ class ReviewLearner:
 
     def answer(self, memories: Sequence[UUID], question: str, answer: str) -> None:
         """Keep what was typed until it is graded."""
-        one = Ungraded(pool=self.pool, memories=tuple(memories), question=question, answer=answer)
-        self.shelf.note_answer(one)
+        review = Ungraded(pool=self.pool, memories=tuple(memories), question=question, answer=answer)
+        self.shelf.note_answer(review)
 
     def review(self, memories: Sequence[UUID], grade: Grade, at: float) -> None:
         """Note how well these were remembered."""
         self._cards |= self.shelf.review(self.pool, memories, grade, at)
-        for one in memories:
-            self._replayed.pop(one, None)
+        for memory in memories:
+            self._replayed.pop(memory, None)
 
 
 def suggestions(
@@ -192,11 +194,11 @@ def suggestions(
 
     Of equals, such as all of them where nothing is well known yet, the better grade comes first.
     """
-    fresh = [one for one in memories if one.id not in reviewed]
-    near = dict.fromkeys((one.id for one in fresh), 0.0)
-    with_concepts = [one.id for one in fresh if one.id in graph]
-    known = [one for one in well_known if one in graph]
+    fresh = [memory for memory in memories if memory.id not in reviewed]
+    near = dict.fromkeys((memory.id for memory in fresh), 0.0)
+    with_concepts = [memory.id for memory in fresh if memory.id in graph]
+    known = [memory for memory in well_known if memory in graph]
     if known and with_concepts:
         alike = (graph.matrix(with_concepts) @ graph.matrix(known).T).max(axis=1).toarray().ravel()
         near |= dict(zip(with_concepts, alike.tolist(), strict=True))
-    return sorted(fresh, key=lambda one: (-round(near[one.id], 6), -(one.score or 0), one.id))
+    return sorted(fresh, key=lambda memory: (-round(near[memory.id], 6), -(memory.score or 0), memory.id))

@@ -15,8 +15,18 @@ from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
 from memshare_memory.belief import reward
-from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS, Arms, Credit, GivenCredit, GradeOfKind, WaitingEvidence
-from memshare_memory.belief.credibility import BANDIT, Bandit, D, features
+from memshare_memory.belief.bandit import (
+    BANDIT,
+    KEEP_MARKER_DAYS,
+    Arms,
+    Bandit,
+    Credit,
+    D,
+    GivenCredit,
+    GradeOfKind,
+    WaitingEvidence,
+    features,
+)
 from memshare_memory.belief.reward import Usual, trust
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, memory_id

@@ -10,7 +10,7 @@ from memshare_broker.delivery.hops import LEARN, NextMessage
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import AnsweredTask, Embedding, derived_id
-from memshare_memory.belief.bandit_arms import WaitingEvidence
+from memshare_memory.belief.bandit import WaitingEvidence
 from memshare_memory.belief.trust import retriever_key
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall

@@ -21,8 +21,7 @@ from memshare_memory.admit.after import after_admission
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.belief.bandit_arms import KEEP_MARKER_DAYS
-from memshare_memory.belief.credibility import BANDIT, Bandit
+from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums
 from memshare_memory.memory import Memory

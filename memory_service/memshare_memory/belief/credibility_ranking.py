@@ -11,8 +11,7 @@ import numpy as np
 import redis
 
 from memshare_broker.presence import INVENTED
-from memshare_memory.belief.bandit_arms import Arms
-from memshare_memory.belief.credibility import BANDIT, Arm, Bandit, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.bandit import BANDIT, Arm, Arms, Bandit, corrected, features, in_general, upper_bounds
 from memshare_memory.contradictions.conflicts import (
     Conflicts,
     Rivals,
@@ -23,15 +22,8 @@ from memshare_memory.contradictions.conflicts import (
     weaker,
     with_proven_rivals,
 )
-from memshare_memory.memory import FLOOR, UNTRIED, Memory
+from memshare_memory.memory import FLOOR, UNTRIED, Credibility, Memory
 from memshare_memory.stores.store import Hit, Store, by_ids
-
-
-class CredibilityEstimate(NamedTuple):
-    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
-
-    p: float
-    credits: int
 
 
 class FoundFor(NamedTuple):
@@ -52,12 +44,17 @@ class CredibilityRanking:
         self.arms = Arms(client, bandit=bandit)
         self.conflicts = Conflicts(client)
 
-    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[CredibilityEstimate]:
+    def credibilities(self, pool: str, memories: Sequence[Memory]) -> list[Credibility]:
         """How credible some memories of a pool are, in their order."""
-        arms = self.arms.of(pool, [memory.id for memory in memories])
-        contexts = np.array([in_general(memory) for memory in memories])
-        bounds = upper_bounds(arms, contexts, self._alpha)
-        return [CredibilityEstimate(float(p), arm.credits) for p, arm in zip(bounds, arms, strict=True)]
+        return self._credibilities(self.arms.of(pool, [memory.id for memory in memories]), memories)
+
+    def of_hits(self, hits: Sequence[Hit]) -> list[Credibility]:
+        """The same of hits that were ranked, without another look at Redis."""
+        return self._credibilities([hit.arm for hit in hits], [hit.memory for hit in hits])
+
+    def _credibilities(self, arms: Sequence[Arm], memories: Sequence[Memory]) -> list[Credibility]:
+        bounds = upper_bounds(arms, np.array([in_general(memory) for memory in memories]), self._alpha)
+        return [Credibility(p=p, credits=arm.credits) for p, arm in zip(bounds.tolist(), arms, strict=True)]
 
     def note(self, store: Store, ids: Collection[UUID]) -> None:
         """Let the store find some memories by how credible they are now."""
@@ -86,13 +83,14 @@ class CredibilityRanking:
         ranked = []
         each_beaten, brought_in = self._beaten(store, tasks, looks)
         for task, look, beaten in zip(tasks, looks, each_beaten, strict=True):
-            out = {one for one, how in beaten.items() if how.is_left_out}
+            out = {memory for memory, how in beaten.items() if how.is_left_out}
             with_bounds = [(hit, next(bounds)) for hit in task.hits]
-            kept = [(corrected(hit.score, p), hit) for hit, p in with_bounds if p >= FLOOR and hit.memory.id not in out]
-            best = [hit for _, hit in sorted(kept, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
+            scored = [
+                (corrected(hit.score, p), hit) for hit, p in with_bounds if p >= FLOOR and hit.memory.id not in out
+            ]
+            best = [hit for _, hit in sorted(scored, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
             denied = with_proven_rivals(best, look.rivals, brought_in)
-            left = [hit._replace(judged=look.judged(hit)) for hit in best if hit.memory.id not in denied]
-            ranked.append(behind_rivals(left, beaten))
+            ranked.append(behind_rivals([look.at(hit) for hit in best if hit.memory.id not in denied], beaten))
         return ranked
 
     def _look(self, tasks: Sequence[FoundFor]) -> list[_Look]:
@@ -135,7 +133,7 @@ class CredibilityRanking:
                 brought_in.update(memory.id for memory in of_pool if memory.task_id is None)
                 arms = self.arms.of(pool, [memory.id for memory in of_pool])
                 known |= {memory.id: (memory, arm, True) for memory, arm in zip(of_pool, arms, strict=True)}
-        involved = [known[one] for one in wanted.union(*(look.rivals for look in looks)) & known.keys()]
+        involved = [known[memory] for memory in wanted.union(*(look.rivals for look in looks)) & known.keys()]
         contexts = np.array([in_general(memory) for memory, *_ in involved])
         bounds = upper_bounds([arm for _, arm, _ in involved], contexts, self._alpha)
         strength = {
@@ -157,13 +155,13 @@ class _Look(NamedTuple):
     rivals: dict[UUID, Rivals]
     made_up: Mapping[str, Collection[str | None]] = {}
 
-    def judged(self, hit: Hit) -> frozenset[UUID] | None:
-        """Ids of the memories that an unproven memory was compared with; None where that says nothing."""
-        memory = hit.memory
+    def at(self, hit: Hit) -> Hit:
+        """The hit with its arm and, of an unproven memory, the ids of those that it was compared with."""
+        memory, place = hit.memory, self.ids.index(hit.memory.id)
         if hit.proven or memory.kind in self.made_up.get(memory.agent or "", ()):
-            return None
-        text = self.conflicts[self.ids.index(memory.id)]
-        return frozenset(UUID(word[1:]) for word in (text or "").split())
+            return hit._replace(arm=self.arms[place])
+        compared = (self.conflicts[place] or "").split()
+        return hit._replace(arm=self.arms[place], judged=frozenset(UUID(word[1:]) for word in compared))
 
 
 def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look], alpha: float) -> list[float]:
@@ -173,7 +171,7 @@ def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look], alpha: float) -> 
         for task, look in zip(tasks, looks, strict=True)
         for hit, arm in zip(task.hits, look.arms, strict=True)
     ]
-    tried = [one for one in found if one[2].is_tried]
+    tried = [row for row in found if row[2].is_tried]
     contexts = [features(hit.memory, task.text, hit.similarity, task.kind) for task, hit, _ in tried]
     computed = iter(upper_bounds([arm for *_, arm in tried], np.array(contexts), alpha).tolist())
     return [next(computed) if arm.is_tried else UNTRIED for *_, arm in found]

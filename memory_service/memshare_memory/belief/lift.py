@@ -96,7 +96,7 @@ def lifts(client: redis.Redis, pools: Iterable[str]) -> dict[str, Lift]:
 
 def drop_lift(client: redis.Redis, pool: str, memories: Iterable[UUID]) -> None:
     """Forget the lift of memories; what they did for the lift of the pool stays, and names none of them."""
-    names = [str(one) for one in memories]
+    names = [str(memory) for memory in memories]
     if names:
         client.hdel(lift_key(pool), *names)
 
@@ -186,10 +186,10 @@ class HowMany(SumsOfTasks):
     def choose(self, pool: str, model: str, kind: str | None, task_id: str, *, learn: bool = True) -> Examples:
         """The number for a task. The draw depends on the task's id; where nothing is to be learnt the best is taken."""
         kinds = dict.fromkeys((_ALL, kind or _ALL))
-        names = [_field(number, model, one) for one in kinds for number in NUMBERS]
+        names = [_field(number, model, kind) for kind in kinds for number in NUMBERS]
         found = self._client.hmget(how_many_key(pool), names)
         sums = [Sums(*read_sides(text)) for text in found]
-        rows = {one: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, one in enumerate(kinds)}
+        rows = {kind: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, kind in enumerate(kinds)}
         if rows[_ALL][NUMBERS.index(USUAL)].all.tasks < BEGIN_AFTER:
             return Examples(model=model, number=USUAL)
         expected = _expected(rows[_ALL], rows[kind] if kind else None)
@@ -204,7 +204,7 @@ class HowMany(SumsOfTasks):
     def count(self, pool: str, kind: str | None, task_id: str, score: float, examples: Examples) -> None:
         """Count a graded task, once."""
         marker = f"memshare:how_many_counted:{pool}:{task_id}"
-        fields = [_field(examples.number, examples.model, one) for one in dict.fromkeys((_ALL, kind or _ALL))]
+        fields = [_field(examples.number, examples.model, name) for name in dict.fromkeys((_ALL, kind or _ALL))]
         self._add(how_many_key(pool), marker, score, fields, second=examples.by_chance)
 
 
@@ -217,17 +217,17 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
     rows = {name: [of.get(number, _NONE) for number in NUMBERS] for name, of in sums.items()}
     found = []
     for (model, kind), row in sorted(rows.items()):
-        if all(one.all.tasks == 0 for number, one in zip(NUMBERS, row, strict=True) if number != USUAL):
+        if all(sums.all.tasks == 0 for number, sums in zip(NUMBERS, row, strict=True) if number != USUAL):
             continue
         everything = rows[model, _ALL]
-        counts = {number: one.all for number, one in zip(NUMBERS, row, strict=True) if one.all.tasks}
+        counts = {number: sums.all for number, sums in zip(NUMBERS, row, strict=True) if sums.all.tasks}
         lift, error = _lift(row)
         found.append(
             Tried(
                 model=model,
                 kind=kind or None,
-                tasks={number: int(one.tasks) for number, one in counts.items()},
-                scores={number: one.mean for number, one in counts.items()},
+                tasks={number: int(side.tasks) for number, side in counts.items()},
+                scores={number: side.mean for number, side in counts.items()},
                 best=_best(_expected(everything, row if kind else None)),
                 lift=lift,
                 error=error,
@@ -247,31 +247,30 @@ _NONE = Sums(Side(0, 0, 0), Side(0, 0, 0))
 
 def _expected(everything: Sequence[Sums], of_kind: Sequence[Sums] | None) -> list[tuple[float, float]]:
     """For each number the score that is expected with it, less what it costs, and the error of that."""
-    total = _together(one.all for one in everything)
+    total = _together(sums.all for sums in everything)
     prior = [total.mean - (0 if number == USUAL else HEAD_START) for number in NUMBERS]
     spread = max(sqrt(total.squared_error * total.tasks), LEAST_SPREAD) if total.tasks >= 2 else HEAD_START
     means, counted, known = _towards(everything, prior, KNOWN_BEFORE), everything, KNOWN_BEFORE
     if of_kind is not None:
         counted, known = of_kind, KIND_KNOWN_BEFORE
-        usual = _together(one.all for one in of_kind)
+        usual = _together(sums.all for sums in of_kind)
         level = (usual.total + known * total.mean) / (usual.tasks + known)
         means = _towards(of_kind, [mean - total.mean + level for mean in means], known)
     return [
-        (mean - COST * number, spread / sqrt(one.all.tasks + known))
-        for number, mean, one in zip(NUMBERS, means, counted, strict=True)
+        (mean - COST * number, spread / sqrt(side.all.tasks + known))
+        for number, mean, side in zip(NUMBERS, means, counted, strict=True)
     ]
 
 
 def _towards(sums: Sequence[Sums], prior: Sequence[float], known: float) -> list[float]:
     """The mean of each number, drawn towards what was expected of it, as if that were seen in `known` tasks."""
     return [
-        (one.all.total + known * before) / (one.all.tasks + known)
-        for one, before in zip(sums, prior, strict=True)
+        (side.all.total + known * before) / (side.all.tasks + known) for side, before in zip(sums, prior, strict=True)
     ]
 
 
 def _best(expected: Sequence[tuple[float, float]]) -> int:
-    return max(zip(expected, NUMBERS, strict=True), key=lambda one: one[0][0])[1]
+    return max(zip(expected, NUMBERS, strict=True), key=lambda pair: pair[0][0])[1]
 
 
 def _together(sides: Iterable[Side]) -> Side:
@@ -280,7 +279,7 @@ def _together(sides: Iterable[Side]) -> Side:
 
 def _lift(row: Sequence[Sums]) -> tuple[float | None, float | None]:
     without = row[0].by_chance
-    some = _together(one.by_chance for one in row[1:])
+    some = _together(sums.by_chance for sums in row[1:])
     if without.tasks < LEAST_TASKS or some.tasks < LEAST_TASKS:
         return None, None
     return some.mean - without.mean, sqrt(some.squared_error + without.squared_error)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import redis
 
-from memshare_memory.belief.bandit_arms import usual_key
+from memshare_memory.belief.bandit import usual_key
 
 BEST = 1.5  # of a right answer; the least is 0
 HALF_TRUST = 5  # tasks of a kind after which what is usual for it counts half

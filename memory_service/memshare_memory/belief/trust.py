@@ -36,11 +36,11 @@ class Standings(Message):
     @property
     def proven(self) -> dict[str, tuple[UUID, ...]]:
         """Who is, and near what."""
-        return {name: one.near for name, one in self.submitters.items() if one.proven}
+        return {name: standing.near for name, standing in self.submitters.items() if standing.proven}
 
     @property
     def worth(self) -> dict[str, float]:
-        return {name: one.worth for name, one in self.submitters.items()}
+        return {name: standing.worth for name, standing in self.submitters.items()}
 
 
 def retriever_key(pool: str, encoder: str, what: str) -> str:
@@ -108,14 +108,14 @@ def decided(client: redis.Redis) -> dict[str, dict[str, Trust]]:
 def trusted(client: redis.Redis) -> dict[str, frozenset[str]]:
     """The submitters that people trust, by pool."""
     by_pool = decided(client).items()
-    return {pool: frozenset(name for name, one in said.items() if one.said == "trust") for pool, said in by_pool}
+    return {pool: frozenset(name for name, trust in said.items() if trust.said == "trust") for pool, said in by_pool}
 
 
 def forget_trust(client: redis.Redis, submitter: str) -> None:
     """Remove what was said of a submitter; whoever they spoke of is still trusted, by nobody that is named."""
     for pool, said in decided(client).items():
-        for name, one in said.items():
+        for name, trust in said.items():
             if name == submitter:
                 decide(client, pool, name, None)
-            elif one.by == submitter:
-                decide(client, pool, name, one.model_copy(update={"by": "somebody"}))
+            elif trust.by == submitter:
+                decide(client, pool, name, trust.model_copy(update={"by": "somebody"}))

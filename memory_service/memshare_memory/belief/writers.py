@@ -57,14 +57,16 @@ class Writers(SumsOfTasks):
 
     def worths(self, readings: Collection[Reading]) -> dict[Reading, dict[str, float]]:
         """Worth of each writer to each reader; a writer who is not in it is worth 0."""
-        pools = sorted({one.pool for one in readings})
+        pools = sorted({reading.pool for reading in readings})
         with self._client.pipeline(transaction=False) as look:
             for pool in pools:
                 look.hgetall(writers_key(pool))
             sums = dict(zip(pools, map(_sums, look.execute()), strict=True))
         return {
-            one: {row.writer: row.worth for row in _of_reader(one.reader, sums[one.pool].get(one.reader, {}))}
-            for one in readings
+            reading: {
+                row.writer: row.worth for row in _of_reader(reading.reader, sums[reading.pool].get(reading.reader, {}))
+            }
+            for reading in readings
         }
 
 

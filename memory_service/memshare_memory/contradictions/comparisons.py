@@ -40,7 +40,9 @@ class ComparisonRequests:
             for other in others:
                 asked[other.id].add(memory.id)
             if others:
-                journey = str(derived_id("compare", *(f"{one.id} {one.key} {one.answer}" for one in (memory, *others))))
+                journey = str(
+                    derived_id("compare", *(f"{each.id} {each.key} {each.answer}" for each in (memory, *others)))
+                )
                 messages.append(comparison(journey, memory, others)._replace(journey=journey))
         self._send(messages)
 
@@ -108,6 +110,6 @@ def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> Next
         agent=memory.agent or "",
         submitter=memory.submitter,
         memory=Said.of(memory.id, memory.prompt, memory.answer),
-        others=tuple(Said.of(one.id, one.prompt, one.answer) for one in others),
+        others=tuple(Said.of(other.id, other.prompt, other.answer) for other in others),
     )
     return COMPARE.next(task)

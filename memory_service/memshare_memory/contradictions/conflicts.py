@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 import redis
+from pydantic import StringConstraints
 
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, Compared
@@ -16,6 +17,15 @@ from memshare_memory.stores.store import Hit
 
 LINK_CONFLICT = Script(__file__, "link_conflict")
 DROP_CONFLICT = Script(__file__, "drop_conflict")
+
+RULE = """\
+`contradicts` is true only if one says of a thing in the world what the other denies: another day, number, name, \
+place, cause, order or result for the very same thing. It is false where they are about different things or times, \
+where one only says more, and where they differ in form, length, style, tone, language, opinion or invention: a poem \
+or a telegram does not contradict a letter about the same subject, one good plan does not contradict another, and what \
+is made up denies nothing."""
+Claims = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
+"""The claims of two texts about the same thing, in a sentence."""
 
 TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
 CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing
@@ -60,8 +70,8 @@ def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> 
     has confirmed the conflict, or where credibility has told the two apart.
     """
     found: dict[UUID, Weaker] = {}
-    for one, of in rivals.items():
-        own = strength.get(one)
+    for memory, of in rivals.items():
+        own = strength.get(memory)
         if own is None:
             continue
         better = {
@@ -71,7 +81,7 @@ def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> 
         }
         if better:
             is_left_out = any(of[rival] != "contradict" or how.has_settled(own) for rival, how in better.items())
-            found[one] = Weaker(set(better), is_left_out)
+            found[memory] = Weaker(set(better), is_left_out)
     return found
 
 
@@ -132,7 +142,7 @@ _MARKS: dict[str, Verdict] = {
 _MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
 _SEEN_FROM_THE_OTHER: dict[Verdict, Verdict] = {"right": "wrong", "wrong": "right"}
 
-_OF_RIVALS = {_MARK_OF[one] for one in ("contradict", "confirmed", "right", "wrong")}
+_OF_RIVALS = {_MARK_OF[verdict] for verdict in ("contradict", "confirmed", "right", "wrong")}
 
 Rivals = dict[UUID, Verdict]
 """The memories that contradict one, each with what is known of it and them."""
@@ -159,20 +169,20 @@ class Conflicts:
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
 
-    def judge(self, pool: str, one: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
+    def judge(self, pool: str, memory: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
         """Note what is known of `one` and `other`; the last word counts, but a model's does not undo a person's."""
-        if one != other:
+        if memory != other:
             if claims:
-                self._client.hset(claims_key(pool), _both(one, other), claims)
+                self._client.hset(claims_key(pool), _both(memory, other), claims)
             marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
-            self._link(pool, one, other, marks)
+            self._link(pool, memory, other, marks)
 
-    def take_back(self, pool: str, one: UUID, other: UUID) -> bool:
+    def take_back(self, pool: str, memory: UUID, other: UUID) -> bool:
         """Let two memories contradict each other as a model says it, in place of a person's word; False without one."""
-        return self._link(pool, one, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
+        return self._link(pool, memory, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
 
-    def _link(self, pool: str, one: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
-        links, both = links_key(pool), [str(one), str(other)]
+    def _link(self, pool: str, memory: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
+        links, both = links_key(pool), [str(memory), str(other)]
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
@@ -192,32 +202,34 @@ class Conflicts:
 
     def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
         """Memories among these that a person found wrong, because another memory is right."""
-        return {one for one, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}
+        return {memory for memory, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
         """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
-        return client.hmget(links_key(pool), [str(one) for one in memories])
+        return client.hmget(links_key(pool), [str(memory) for memory in memories])
 
     def pairs(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
-        links = {UUID(str(one)): str(text) for one, text in self._client.hgetall(links_key(pool)).items()}
+        links = {UUID(str(memory)): str(text) for memory, text in self._client.hgetall(links_key(pool)).items()}
         rivals = read_rivals(list(links), links.values())
-        found = {(min(one, rival, key=str), max(one, rival, key=str)) for one, of in rivals.items() for rival in of}
+        found = {
+            (min(memory, rival, key=str), max(memory, rival, key=str)) for memory, of in rivals.items() for rival in of
+        }
         claims = self._client.hgetall(claims_key(pool)) if found else {}
-        said = {(one, other): rivals[one].get(other, "contradict") for one, other in found}
+        said = {(memory, other): rivals[memory].get(other, "contradict") for memory, other in found}
         return [
             MemoryConflict(
-                memories=(one, other),
-                claims=claims.get(_both(one, other)),
-                confirmed=said[one, other] != "contradict",
-                right={"right": one, "wrong": other}.get(said[one, other]),
+                memories=(memory, other),
+                claims=claims.get(_both(memory, other)),
+                confirmed=said[memory, other] != "contradict",
+                right={"right": memory, "wrong": other}.get(said[memory, other]),
             )
-            for one, other in sorted(found, key=str)
+            for memory, other in sorted(found, key=str)
         ]
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Take out memories that are no more, or say something else by now."""
-        names = [str(one) for one in memories]
+        names = [str(memory) for memory in memories]
         if names:
             DROP_CONFLICT(self._client, links=links_key(pool), memories=names)
             gone = [both for both in self._client.hkeys(claims_key(pool)) if not set(names).isdisjoint(both.split())]
@@ -228,11 +240,11 @@ class Conflicts:
 def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
     """Rivals of the memories that have any, read from their texts in Redis."""
     found: dict[UUID, Rivals] = {}
-    for one, text in zip(memories, texts, strict=True):
+    for memory, text in zip(memories, texts, strict=True):
         # Most were compared with many, and contradict none: only the ids of those are read.
         words = [word for word in (text or "").split() if word[0] in _OF_RIVALS]
         if words:
-            found[one] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
+            found[memory] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
     return found
 
 
@@ -244,5 +256,5 @@ def claims_key(pool: str) -> str:
     return f"memshare:claims:{pool}"
 
 
-def _both(one: UUID, other: UUID) -> str:
-    return " ".join(sorted((str(one), str(other))))
+def _both(memory: UUID, other: UUID) -> str:
+    return " ".join(sorted((str(memory), str(other))))

@@ -15,13 +15,13 @@ from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.belief.credibility import BANDIT, Bandit
-from memshare_memory.belief.credibility_ranking import CredibilityEstimate, CredibilityRanking
+from memshare_memory.belief.bandit import BANDIT, Bandit
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.comparisons import ComparisonRequests, Send
 from memshare_memory.contradictions.conflicts import MemoryConflict, Rivals, Verdict
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.forget.trash import Worths, by_pool
-from memshare_memory.memory import Became, Cause, Memory, memory_id
+from memshare_memory.memory import Became, Cause, Credibility, Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, every
@@ -234,7 +234,7 @@ class Curate:
             recall.store.delete(gone)
         return gone
 
-    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, CredibilityEstimate, Rivals]]:
+    def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, Rivals]]:
         """Memories with their credibility and their rivals; unknown ids are left out."""
         found = []
         for pool, memories in by_pool(by_ids(self._pool().store, ids).values()):

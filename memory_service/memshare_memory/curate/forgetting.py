@@ -17,8 +17,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.belief.bandit_arms import GivenCredit, less
-from memshare_memory.belief.credibility import BANDIT, Bandit
+from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.comparisons import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider

@@ -26,8 +26,7 @@ from memshare_broker.wire.forms import readable
 from memshare_memory.door.bounded_connection import END_WITHIN, Bounds, server_config
 from memshare_memory.door.client import LARGEST_BODY, METHODS, DoorMethod, MemoryClient
 from memshare_memory.door.messages import RecallRequest, Refusal
-from memshare_memory.door.recalls import RecallBatches
-from memshare_memory.door.service import Service
+from memshare_memory.door.service import RecallBatches, Service
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +52,9 @@ def door_app(service: Service, recalls: RecallBatches, token: str | None) -> Sta
     async def health(_: Request) -> Response:
         return Response(b'{"status":"ok"}', media_type="application/json")
 
-    routes = [Route(f"/{one.name}", _endpoint(one, answering(one), token), methods=["POST"]) for one in METHODS]
+    routes = [
+        Route(f"/{method.name}", _endpoint(method, answering(method), token), methods=["POST"]) for method in METHODS
+    ]
     return Starlette(routes=[*routes, Route("/health", health, methods=["GET"])])
 
 

@@ -17,7 +17,7 @@ from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
-from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_broker.wire.same_text import refuse_half_characters
 from memshare_memory.contradictions.conflicts import MemoryConflict
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.listening import socket_of
@@ -81,11 +81,11 @@ class DoorMethod(Generic[Request, Reply]):
         self.name = name.removeprefix("_")
 
     @overload
-    def __get__(self, one: None, _owner: type) -> DoorMethod[Request, Reply]: ...
+    def __get__(self, client: None, _owner: type) -> DoorMethod[Request, Reply]: ...
     @overload
-    def __get__(self, one: Asks, _owner: type) -> Callable[[Request], Reply]: ...
-    def __get__(self, one: Asks | None, _owner: type) -> DoorMethod[Request, Reply] | Callable[[Request], Reply]:
-        return self if one is None else partial(one.ask, self)
+    def __get__(self, client: Asks, _owner: type) -> Callable[[Request], Reply]: ...
+    def __get__(self, client: Asks | None, _owner: type) -> DoorMethod[Request, Reply] | Callable[[Request], Reply]:
+        return self if client is None else partial(client.ask, self)
 
     @cached_property
     def takes(self) -> TypeAdapter[Request]:
@@ -258,7 +258,7 @@ class MemoryClient:
         about = gen_ai.retrieval(request.pool, request.k, request.text)
         with tracing.span(f"retrieval {request.pool}", about, client=True):
             recalled = self._recall(request)
-            found = ((str(one.memory.id), one.similarity, one.memory.answer) for one in recalled.found)
+            found = ((str(hit.memory.id), hit.similarity, hit.memory.answer) for hit in recalled.found)
             tracing.note(gen_ai.retrieved(found))
         return recalled
 
@@ -318,5 +318,5 @@ class MemoryClient:
 
 
 METHODS: tuple[DoorMethod[Any, Any], ...] = tuple(
-    one for one in vars(MemoryClient).values() if isinstance(one, DoorMethod)
+    method for method in vars(MemoryClient).values() if isinstance(method, DoorMethod)
 )

@@ -6,10 +6,9 @@ import os
 import socket
 from pathlib import Path
 
-from memshare_broker import sockets
 from memshare_broker.errors import BadInput
+from memshare_broker.private_files import make_room, socket_path
 from memshare_broker.settings import Settings
-from memshare_broker.sockets import socket_path
 
 
 def socket_of(data: Path) -> Path:
@@ -52,7 +51,7 @@ def _listen_at(settings: Settings, address: str) -> socket.socket:
 
 def _listen_at_socket(settings: Settings) -> socket.socket:
     path = socket_of(settings.data)
-    sockets.make_room(path, settings.data)
+    make_room(path, settings.data)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     # Bound aside and renamed, so that nobody can connect before only its owner can.
     aside = path.with_suffix(f".{os.getpid()}")

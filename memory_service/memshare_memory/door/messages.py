@@ -18,8 +18,9 @@ from pydantic import (
 
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Embedding, Message, Shown
-from memshare_memory.memory import Memory, Mode, saying
-from memshare_memory.recall.query import RecallQuery
+from memshare_memory.memory import Credibility, Memory, Mode, saying
+from memshare_memory.recall.query import AskedBy
+from memshare_memory.recall.query import RecallRequest as RecallRequest
 from memshare_memory.stores.store import MOST_ORDERED, CountKey, Order, Where
 
 Word = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60)]
@@ -67,25 +68,17 @@ def _midnight(day: date | None, later: int = 0) -> float | None:
 
 LONGEST_PAGE = 1_000  # memories
 
-AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
-
-
-class RecallRequest(RecallQuery):
-    """A recall as it is asked for at the door."""
-
-    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
-    asked_by: Label | None = AskedBy
-
 
 class Found(Message):
     """A memory that was found, and its cosine similarity to the text.
 
-    `proven` says whether others' words speak for who submitted it.
+    `proven` says whether others' words speak for who submitted it. A search does not look at its credibility.
     """
 
     memory: Memory
     similarity: float
     proven: bool = True
+    credibility: Credibility | None = None
 
     @property
     def shown(self) -> Shown:
@@ -107,7 +100,7 @@ class Recollection(Message):
     @property
     def nearest(self) -> Found | None:
         """The most similar one, wherever it ranks."""
-        return max(self.found, key=lambda one: one.similarity, default=None)
+        return max(self.found, key=lambda found: found.similarity, default=None)
 
 
 class EmbedRequest(Message):
@@ -209,13 +202,6 @@ class Stats(Message):
     total: int
     by_pool: dict[str, int]
     unreadable: int = 0
-
-
-class Credibility(Message):
-    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
-
-    p: float
-    credits: int
 
 
 class JudgedMemory(Message):

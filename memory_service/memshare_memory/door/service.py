@@ -1,22 +1,29 @@
-"""Answers of the memory service to requests at its door: a function for each method."""
+"""Answers of the memory service to requests at its door: recalls in batches, and a function for each other method."""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from queue import SimpleQueue
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 
+from memshare_broker.observe import tracing
+from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Embedding
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.messages import (
     CountRequest,
-    Credibility,
     EmbedRequest,
     Found,
     JudgedMemory,
@@ -25,6 +32,8 @@ from memshare_memory.door.messages import (
     RawMemories,
     RawMemory,
     RawRequest,
+    RecallRequest,
+    Recollection,
     SearchRequest,
     Stats,
 )
@@ -34,9 +43,121 @@ from memshare_memory.stores.bm25 import query
 from memshare_memory.stores.points import MASKED, WHOLE, problem
 from memshare_memory.stores.store import MOST_ORDERED, RawPoint, Where, by_ids, search_one
 
+LARGEST_BATCH = 32
+
+_Vectors = NDArray[np.float32]
+"""Of the text, and of the masked text where that is another; none for a request that wants no memory."""
+
+
+class _Asked(NamedTuple):
+    request: RecallRequest
+    answer: Future[Recollection]
+    there: Callable[[], AbstractContextManager[None]]
+    """Goes on with the trace of who asks."""
+
+
+class RecallBatches:
+    """Takes requests from any thread, and answers them in a thread of its own, as many at once as are ready."""
+
+    def __init__(self, pool: Callable[[], Recall]) -> None:
+        self._pool = pool
+        self._came: SimpleQueue[_Asked | Future[_Vectors] | None] = SimpleQueue()
+        self._encoding: dict[Future[_Vectors], tuple[Recall, _Asked]] = {}
+        """Requests whose texts are encoded, each with the generation of the pool that answers it."""
+        self._is_closing = False
+        self._closed = threading.Event()
+        self._thread = steady_thread("memshare-recalls", self._next_batch, self._closed)
+
+    def ask(self, request: RecallRequest) -> Future[Recollection]:
+        """Queue a request; the future gives the recalled memories when its turn has come."""
+        answer: Future[Recollection] = Future()
+        self._came.put(_Asked(request, answer, tracing.here()))
+        return answer
+
+    def close(self) -> None:
+        """Answer what has been asked, and end."""
+        self._came.put(None)
+        self._thread.join()
+
+    def _next_batch(self) -> None:
+        came = [self._came.get()]
+        while len(came) < LARGEST_BATCH and not self._came.empty():
+            came.append(self._came.get())
+        self._is_closing = self._is_closing or None in came
+        self._encode([event for event in came if isinstance(event, _Asked)])
+        self._search([event for event in came if isinstance(event, Future)])
+        if self._is_closing and not self._encoding:
+            self._closed.set()
+
+    def _encode(self, asked: Sequence[_Asked]) -> None:
+        """Have texts encoded; who wants no memory, or has gone away meanwhile, needs no vector."""
+        asked = [pending for pending in asked if not pending.answer.cancelled()]
+        if not asked:
+            return
+        try:
+            generation = self._pool()
+        except Exception as error:  # noqa: BLE001 - whoever asked is told
+            for pending in asked:
+                if pending.answer.set_running_or_notify_cancel():
+                    pending.answer.set_exception(error)
+            return
+        for pending in asked:
+            request = pending.request
+            asked_by = request.asked_by or request.submitter or ""
+            with pending.there():
+                vectors = generation.begin(request.text if request.k else None, asked_by, masking=True)
+            self._encoding[vectors] = generation, pending
+            # Neither future leads to the generation: a circle would keep its store open when it is out of use.
+            pending.answer.add_done_callback(partial(_cancel, vectors))
+            vectors.add_done_callback(self._came.put)
+
+    def _search(self, ready: Sequence[Future[_Vectors]]) -> None:
+        pending: dict[Recall, list[tuple[_Asked, Future[_Vectors]]]] = {}
+        for vectors in ready:
+            generation, asked = self._encoding.pop(vectors)
+            if asked.answer.set_running_or_notify_cancel():
+                pending.setdefault(generation, []).append((asked, vectors))
+        for generation, some in pending.items():
+            _answer(generation, some)
+
+
+def _cancel(vectors: Future[_Vectors], _answer: Future[Recollection]) -> None:
+    vectors.cancel()
+
+
+def _answer(generation: Recall, pending: Sequence[tuple[_Asked, Future[_Vectors]]]) -> None:
+    try:
+        recollections = _recollections(generation, [(asked.request, vectors.result()) for asked, vectors in pending])
+    except Exception as error:  # noqa: BLE001 - whoever asked is told
+        if len(pending) == 1:
+            pending[0][0].answer.set_exception(error)
+            return
+        for alone in pending:  # it may be about one of them alone
+            _answer(generation, [alone])
+        return
+    for (asked, _), recollection in zip(pending, recollections, strict=True):
+        asked.answer.set_result(recollection)
+
+
+def _recollections(generation: Recall, asked: Sequence[tuple[RecallRequest, _Vectors]]) -> list[Recollection]:
+    """Memories recalled for each request, with as few searches as possible."""
+    recalled = generation.nearest_each(asked)
+    credible = iter(generation.credibilities([hit for batched in recalled for hit in batched.hits]))
+    return [
+        Recollection(
+            found=tuple(
+                Found(memory=hit.memory, similarity=hit.similarity, proven=hit.proven, credibility=next(credible))
+                for hit in batched.hits
+            ),
+            embedding=Embedding.pack(generation.encoder_name, vectors[0]) if len(vectors) else None,
+            retriever_version=batched.retriever_version,
+        )
+        for batched, (_, vectors) in zip(recalled, asked, strict=True)
+    ]
+
 
 class Service:
-    """All but `recall`, which is answered in batches (`memshare_memory.door.recalls`)."""
+    """All methods but `recall`, which `RecallBatches` answer."""
 
     def __init__(self, pool: Callable[[], Recall], curate: Curate, forgetting: Forgetting, pools: KnownPools) -> None:
         self._pool = pool
@@ -84,7 +205,9 @@ class Service:
 
     def _vectors(self, ids: Sequence[UUID]) -> dict[UUID, Embedding]:
         recall = self._pool()
-        return {one: Embedding.pack(recall.encoder_name, vector) for one, vector in recall.store.dense_of(ids).items()}
+        return {
+            memory: Embedding.pack(recall.encoder_name, vector) for memory, vector in recall.store.dense_of(ids).items()
+        }
 
     def _search(self, request: SearchRequest) -> tuple[Found, ...]:
         recall = self._pool()
@@ -98,7 +221,7 @@ class Service:
         if request.order is not None and request.skip is not None:
             ids = store.order_ids(request.where, request.order, MOST_ORDERED)[request.skip :][: request.limit]
             found = by_ids(store, ids)
-            return MemoryPage(memories=tuple(found[one] for one in ids if one in found), after=None)
+            return MemoryPage(memories=tuple(found[memory] for memory in ids if memory in found), after=None)
         page = store.page(request.where, request.limit, request.after, order=request.order)
         return MemoryPage(memories=tuple(page.memories), after=page.after)
 
@@ -114,13 +237,9 @@ class Service:
         else:
             digests, found = {}, [_whole(point, recall.encoder_name) for point in page.points]
         if request.only == "damaged":
-            found = [one for one in found if one.problem is not None]
+            found = [raw for raw in found if raw.problem is not None]
         return RawMemories(
-            memories=tuple(found),
-            digests=digests,
-            seen=len(page.points),
-            after=page.after,
-            encoder=recall.encoder_name,
+            memories=tuple(found), digests=digests, seen=len(page.points), after=page.after, encoder=recall.encoder_name
         )
 
     def _stats(self, _: None) -> Stats:
@@ -129,21 +248,21 @@ class Service:
         return Stats(total=sum(by_pool.values()), by_pool=by_pool, unreadable=len(store.unreadable))
 
     def _add(self, memories: Sequence[NewMemory]) -> list[UUID]:
-        self.pools.require({one.pool for one in memories if not one.new_pool})
+        self.pools.require({memory.pool for memory in memories if not memory.new_pool})
         return self._curate.add(memories)
 
     def _judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         judged = self._curate.judge(ids)
-        right = sorted({one for *_, rivals in judged for one, said in rivals.items() if said == "wrong"})
+        right = sorted({rival for *_, rivals in judged for rival, said in rivals.items() if said == "wrong"})
         active = self._pool().store.page(Where(ids=right, status="active"), len(right)).memories if right else []
         shown = {memory.id for memory in active}
         return [
             JudgedMemory(
                 memory=memory,
-                credibility=Credibility(**known._asdict()),
+                credibility=known,
                 conflicts=tuple(rivals),
-                lost_to=tuple(one for one, said in rivals.items() if said == "wrong" and one in shown),
-                won_over=tuple(one for one, said in rivals.items() if said == "right"),
+                lost_to=tuple(rival for rival, said in rivals.items() if said == "wrong" and rival in shown),
+                won_over=tuple(rival for rival, said in rivals.items() if said == "right"),
             )
             for memory, known, rivals in judged
         ]

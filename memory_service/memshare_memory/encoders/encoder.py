@@ -1,9 +1,7 @@
-"""The door to encoders: texts in, dense vectors out.
+"""The door to encoders, texts in and dense vectors out; their names, and the one that is in use.
 
-The names of encoders, and where it stands in Redis which one is in use.
-
-The first encoder is the one of the settings. Consolidation trains it on, and the encoder that comes out is
-named after it: `all-MiniLM-L6-v2@3f2a9c1b`, with a hash of its weights.
+The first encoder is the one of the settings. Consolidation trains it on, and the encoder that comes out is named after
+it: `all-MiniLM-L6-v2@3f2a9c1b`, with a hash of its weights. Redis says which is in use.
 """
 
 from __future__ import annotations

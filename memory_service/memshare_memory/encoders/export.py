@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from filelock import FileLock
@@ -22,16 +23,20 @@ from memshare_memory.encoders.export_folder import (
     GRAPH,
     SETTINGS,
     TOKENIZER,
+    UNLOADABLE,
     Export,
     ExportSettings,
     file_hash,
     read_export,
 )
-from memshare_memory.encoders.export_process import UNLOADABLE
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+OPSET = 18
+INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+# Of two lengths, so that the graph has padding in it.
+EXAMPLES = ["Is this the same?", "A longer text shows that neither size is fixed."]
 LEAST_COSINE = 1 - 1e-4
 LONGEST_OFF = 1e-3  # how far a vector's length may be from 1
 TEXTS = (
@@ -75,12 +80,11 @@ def export(path: str | None, name: str | None, folder: Path) -> None:
 
 def _write(model: SentenceTransformer, folder: Path) -> None:
     from memshare_memory.encoders.onnx_encoder import OnnxEncoder
-    from memshare_memory.encoders.onnx_graph import write_graph
 
     prompt = model.prompts.get(model.default_prompt_name or "") or ""
     try:
         expected = reference_vectors(model)
-        write_graph(model, prompt, folder / GRAPH)
+        _write_graph(model, prompt, folder / GRAPH)
         (folder / TOKENIZER).write_text(model.tokenizer.backend_tokenizer.to_str(), encoding="utf-8")
         files = {file.name: file_hash(file) for file in sorted(folder.iterdir())}
         settings = ExportSettings(dimension=expected.shape[1], prompt=prompt, files=files)
@@ -96,6 +100,48 @@ def _write(model: SentenceTransformer, folder: Path) -> None:
     (folder / SETTINGS).write_text(settings.model_dump_json(indent=2), encoding="utf-8")
     for file in [*folder.iterdir(), folder]:
         _sync(file)
+
+
+def _write_graph(model: SentenceTransformer, prompt: str, file: Path) -> None:
+    """Write the graph of a model in single precision; `prompt` is what it puts before every text.
+
+    Its tokenizer then truncates and pads as the model has it. Raises `ValueError` where the model takes more than
+    tokens, and whatever torch raises for what has no counterpart in ONNX.
+    """
+    import torch  # who waited for another process does not need it
+
+    class Pipeline(torch.nn.Module):
+        """All modules of a model behind each other, with tokens by position, as an export wants it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *values: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = model({**dict(zip(tokens, values, strict=True)), **others})["sentence_embedding"]
+            return torch.nn.functional.normalize(found[:, : model.truncate_dim], p=2, dim=1)
+
+    features = model.preprocess(EXAMPLES, prompt=prompt or None)
+    tokens = {name: value for name, value in features.items() if isinstance(value, torch.Tensor)}
+    others = {name: value for name, value in features.items() if name not in tokens}
+    if not {"input_ids", "attention_mask"} <= tokens.keys() <= INPUTS:
+        raise ValueError(f"it takes {', '.join(sorted(tokens))}, and not tokens with their mask alone")
+    transformer: Any = getattr(model[0], "model", None)
+    if hasattr(transformer, "set_attn_implementation"):
+        transformer.set_attn_implementation("eager")  # the same numbers by a third fewer nodes
+    sizes = {name: {0: "texts", 1: "tokens"} for name in tokens}
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")  # the exporter warns of its successor, which needs a second library
+        torch.onnx.export(
+            Pipeline(),
+            tuple(tokens.values()),
+            str(file),
+            input_names=list(tokens),
+            output_names=["vectors"],
+            dynamic_axes={**sizes, "vectors": {0: "texts"}},
+            opset_version=OPSET,
+            dynamo=False,
+        )
 
 
 def _sync(path: Path) -> None:

@@ -40,7 +40,7 @@ class OnnxEncoder:
         self._padding: dict[str, Any] = self._tokenizer.padding or {}
         self._tokenizer.no_padding()  # here it is done by batch
         self._session = _open_session(export.folder / GRAPH)
-        self._inputs = {one.name for one in self._session.get_inputs()}
+        self._inputs = {tensor.name for tensor in self._session.get_inputs()}
         self._threads = min(MOST_THREADS, max(1, processors() // 2))  # the others are for what asks
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -56,7 +56,7 @@ class OnnxEncoder:
         def run(batch: list[int]) -> None:
             vectors[batch] = self._run([tokenized[at] for at in batch])
 
-        all_batches = list(batches([len(one) for one in tokenized], self._threads))
+        all_batches = list(batches([len(text) for text in tokenized], self._threads))
         if self._threads == 1 or len(all_batches) == 1:
             for batch in all_batches:
                 run(batch)
@@ -66,15 +66,15 @@ class OnnxEncoder:
             list(threads.map(run, all_batches))
 
     def _run(self, tokenized: Sequence[Encoding]) -> NDArray[np.float32]:
-        width = max(1, *(len(one) for one in tokenized))
+        width = max(1, *(len(text) for text in tokenized))
         shape = (len(tokenized), width)
         ids = np.full(shape, self._padding["pad_id"], dtype=np.int64)
         types = np.full(shape, self._padding["pad_type_id"], dtype=np.int64)
         mask = np.zeros(shape, dtype=np.int64)
-        for row, one in enumerate(tokenized):
-            length = len(one)
+        for row, text in enumerate(tokenized):
+            length = len(text)
             place = slice(width - length, width) if self._padding["direction"] == "left" else slice(length)
-            ids[row, place], types[row, place], mask[row, place] = one.ids, one.type_ids, 1
+            ids[row, place], types[row, place], mask[row, place] = text.ids, text.type_ids, 1
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
         [vectors] = self._session.run(None, {name: given[name] for name in self._inputs})
         return np.asarray(vectors, dtype=np.float32)

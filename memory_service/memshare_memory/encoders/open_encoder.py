@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from memshare_memory.encoders.encoder import BUNDLED, Encoder, check_encoder_name
-from memshare_memory.encoders.export_process import exported
+from memshare_memory.encoders.export_folder import exported
 from memshare_memory.encoders.sentence_encoder import runs_in_torch
 
 log = logging.getLogger(__name__)

@@ -98,11 +98,11 @@ def read_vectors(body: str | bytes, count: int) -> NDArray[np.float32]:
 
     A vector may be in base64 or written out as numbers. Raises `ValueError` for every other body.
     """
-    found = sorted(_Embeddings.model_validate_json(body).data, key=lambda one: one.index)
-    if [one.index for one in found] != list(range(count)):
+    found = sorted(_Embeddings.model_validate_json(body).data, key=lambda row: row.index)
+    if [row.index for row in found] != list(range(count)):
         raise ValueError(f"expected {count} vectors, numbered from 0, and found {len(found)}")
     with np.errstate(over="ignore", invalid="ignore"):
-        vectors = np.stack([one.numbers() for one in found])
+        vectors = np.stack([row.numbers() for row in found])
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         raise ValueError("a vector is empty, all zeros or not finite")

@@ -193,25 +193,25 @@ class SharedBatches:
                 if not batch:
                     self._is_encoding = False
                     return
-            going_on = [one for one in batch if one.wanted.is_wanted()]
+            going_on = [piece for piece in batch if piece.wanted.is_wanted()]
             if going_on:
                 self._encode_batch(going_on)
 
     def _encode_batch(self, batch: Sequence[_Piece]) -> None:
         try:
-            vectors = self._encoder.encode([one.text for one in batch])
+            vectors = self._encoder.encode([piece.text for piece in batch])
         except Exception as error:  # noqa: BLE001 - handed on to everyone who waits for this batch
-            owners = list({id(one.wanted): one.wanted for one in batch}.values())
+            owners = list({id(piece.wanted): piece.wanted for piece in batch}.values())
             if isinstance(error, GiveUp) and len(owners) > 1:
                 # It may be about one text: whoever did not bring it must not fail with whoever did.
                 for owner in owners:
-                    self._encode_batch([one for one in batch if one.wanted is owner])
+                    self._encode_batch([piece for piece in batch if piece.wanted is owner])
                 return
             for owner in owners:
                 owner.future.set_exception(error)
             return
-        for one, vector in zip(batch, vectors, strict=True):
-            one.wanted.note(one.row, vector)
+        for piece, vector in zip(batch, vectors, strict=True):
+            piece.wanted.note(piece.row, vector)
 
 
 def shared(encoder: Encoder) -> SharedBatches:

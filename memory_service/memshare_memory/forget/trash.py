@@ -10,7 +10,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.journey_records import pack, unpack
-from memshare_memory.belief.bandit_arms import GivenCredit, arms_key
+from memshare_memory.belief.bandit import GivenCredit, arms_key
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.contradictions.conflicts import Verdict

@@ -11,7 +11,7 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_memory.belief.credibility import Bandit
+from memshare_memory.belief.bandit import Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.writers import Writers
 from memshare_memory.encoders.encoder import ENCODER, Encoder, first_name, folder_of, origin_of

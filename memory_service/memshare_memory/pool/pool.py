@@ -1,12 +1,9 @@
 """The pool in the generation that is in use: one encoder, and the store whose vectors it made.
 
-Consolidation builds the next generation beside it and names its encoder in Redis: that is the swap, in one
-step. Every process notices at its next recall, opens the new generation and lets go of the old one.
-
-Moving a pool to the store of another encoder while it is in use.
-
-A pass brings the other store up to date with the one in use: it writes what is new or changed there and removes
-what is gone. Passes can be repeated and broken off; the last one is made while nobody writes.
+Consolidation builds the next generation beside it and names its encoder in Redis: that is the swap, in one step. Every
+process notices at its next recall, opens the new generation and lets go of the old one. Memories get into the other
+store by passes (`Move`): each writes what is new or changed there and removes what is gone. Passes can be repeated and
+broken off; the last one is made while nobody writes.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking, Found
 from memshare_memory.belief.writers import PEOPLE
 from memshare_memory.contradictions.conflicts import is_uncompared
 from memshare_memory.memory import Memory, folded
-from memshare_memory.recall.adapter import AT_HAND, Adapter
-from memshare_memory.recall.query import RecallQuery
+from memshare_memory.recall.query import RecallRequest
+from memshare_memory.recall.retriever import AT_HAND, Adapter
 from memshare_memory.stores.bm25 import query as words_of
 from memshare_memory.stores.points import RRF_K
 from memshare_memory.stores.store import Hit, Query, Store
@@ -53,26 +53,26 @@ class VectorsAtHand:
         They follow from the text alone, by which they are kept at hand.
         """
         keys = {hit.memory.id: hit.memory.key for hit in hits}
-        known = {one: rows for one, key in keys.items() if (rows := self._by_text.get(key)) is not None}
+        known = {memory_id: rows for memory_id, key in keys.items() if (rows := self._by_text.get(key)) is not None}
         if len(known) < len(keys):
-            fetched = self._store.both_of([one for one in keys if one not in known])
+            fetched = self._store.both_of([memory_id for memory_id in keys if memory_id not in known])
             if len(self._by_text) > AT_HAND:
                 self._by_text.clear()
-            self._by_text.update({keys[one]: rows for one, rows in fetched.items()})
+            self._by_text.update({keys[memory_id]: rows for memory_id, rows in fetched.items()})
             known |= fetched
         return known
 
     def of_praised(self, ids: Collection[UUID]) -> dict[UUID, Array]:
         """Vectors of texts, of shape (dimension,), for ids alone: who is proven by what changes rarely."""
-        if missing := [one for one in ids if one not in self._by_id]:
+        if missing := [memory_id for memory_id in ids if memory_id not in self._by_id]:
             if len(self._by_id) > AT_HAND:
                 self._by_id.clear()
             self._by_id.update(self._store.dense_of(missing))
-        return {one: self._by_id[one] for one in ids if one in self._by_id}
+        return {memory_id: self._by_id[memory_id] for memory_id in ids if memory_id in self._by_id}
 
-    def cosine(self, one: Hit, other: Hit) -> float:
+    def cosine(self, hit: Hit, other: Hit) -> float:
         """Cosine of two prompts; 1 where a memory has gone meanwhile."""
-        rows = list(self.of([one, other]).values())
+        rows = list(self.of([hit, other]).values())
         return float(rows[0][0] @ rows[-1][0]) if rows else 1.0
 
 
@@ -86,7 +86,7 @@ class BatchedRecall:
 
     def __init__(
         self,
-        asked: RecallQuery,
+        asked: RecallRequest,
         vectors: Array,
         adapter: Adapter,
         worths: Mapping[str, float],
@@ -107,7 +107,7 @@ class BatchedRecall:
             where = replace(asked.among, pool=asked.pool, status="active", submitter_not=())
             words = words_of(asked.text) if asked.mode == "hybrid" else None
             limit, (first, *more) = max(CANDIDATES_RANKED, LOOKED_AT * asked.k), adapter.searches(self._vector)
-            self.searches = [Query(where, limit, first, words), *(Query(where, limit, one) for one in more)]
+            self.searches = [Query(where, limit, first, words), *(Query(where, limit, vector) for vector in more)]
 
     def found(self, *each: list[Hit]) -> None:
         """Take in what each of the `searches` found."""
@@ -197,7 +197,8 @@ class BatchedRecall:
         times = 2 if used == self._used_up else 1
         self._used_up, self._is_first = used, False
         self.searches = [
-            replace(one, where=replace(one.where, submitter_not=used), limit=times * one.limit) for one in self.searches
+            replace(search, where=replace(search.where, submitter_not=used), limit=times * search.limit)
+            for search in self.searches
         ]
 
     def _is_twin(self, memory: Memory) -> bool:
@@ -221,32 +222,34 @@ class RecallBatch:
 
     def answer(self) -> None:
         """Let each recall have the hits to show; those that lack some after a round have another one."""
-        left = [one for one in self._recalls if one.asked.k]
+        left = [recall for recall in self._recalls if recall.asked.k]
         while left:
             self._search(left)
             self._order(left)
             self._rank(left)
-            left = [one for one in left if not one.choose(self._at_hand.cosine)]
+            left = [recall for recall in left if not recall.choose(self._at_hand.cosine)]
 
     def _search(self, recalls: Sequence[BatchedRecall]) -> None:
-        hits = iter(self._store.search([query for one in recalls for query in one.searches]))
-        for one in recalls:
-            one.found(*islice(hits, len(one.searches)))
+        hits = iter(self._store.search([query for recall in recalls for query in recall.searches]))
+        for recall in recalls:
+            recall.found(*islice(hits, len(recall.searches)))
 
     def _order(self, recalls: Sequence[BatchedRecall]) -> None:
-        praised = [(hit, ids) for one in recalls for hit in one.hits if (ids := one.praised(hit))]
-        learnt = [hit for one in recalls if one.is_learnt for hit in one.hits]
+        praised = [(hit, ids) for recall in recalls for hit in recall.hits if (ids := recall.praised(hit))]
+        learnt = [hit for recall in recalls if recall.is_learnt for hit in recall.hits]
         rows = self._at_hand.of([*learnt, *(hit for hit, _ in praised)])
-        near = self._at_hand.of_praised({one for _, ids in praised for one in ids})
-        for one in recalls:
-            one.order(rows)
-            one.look_closely(rows, near)
+        near = self._at_hand.of_praised({memory_id for _, ids in praised for memory_id in ids})
+        for recall in recalls:
+            recall.order(rows)
+            recall.look_closely(rows, near)
 
     def _rank(self, recalls: Sequence[BatchedRecall]) -> None:
         if self._ranking is not None:
-            tasks = [FoundFor(one.asked.pool, one.asked.text, one.hits, one.asked.kind) for one in recalls]
-            for one, hits in zip(recalls, self._ranking.ranked(self._store, tasks), strict=True):
-                one.hits = hits
+            tasks = [
+                FoundFor(recall.asked.pool, recall.asked.text, recall.hits, recall.asked.kind) for recall in recalls
+            ]
+            for recall, hits in zip(recalls, self._ranking.ranked(self._store, tasks), strict=True):
+                recall.hits = hits
 
 
 def fused(found: Sequence[Hit], learnt: Sequence[Hit]) -> list[Hit]:
@@ -271,11 +274,11 @@ def choose(
 
     def looks_proven(hit: Hit) -> bool:
         said = _letters(hit.memory.key)
-        alike = [one for one in proven_hits if said and said == _letters(one.memory.key)]
-        return any(cosine(hit, one) >= LOOK_ALIKE for one in alike)
+        alike = [rival for rival in proven_hits if said and said == _letters(rival.memory.key)]
+        return any(cosine(hit, rival) >= LOOK_ALIKE for rival in alike)
 
     def may_contradict(hit: Hit) -> bool:
-        return hit.judged is not None and any(is_uncompared(hit, one, cosine(hit, one)) for one in proven_hits[:k])
+        return hit.judged is not None and any(is_uncompared(hit, top, cosine(hit, top)) for top in proven_hits[:k])
 
     chosen: list[Hit] = []
     prompts: set[str] = set()

@@ -9,8 +9,10 @@ from memshare_broker.wire.messages import MAX_MEMORIES, Message
 from memshare_memory.memory import Mode
 from memshare_memory.stores.store import Where
 
+AskedBy = Field(default=None, description="who asks: the texts of each have a turn at the encoder")
 
-class RecallQuery(Message):
+
+class RecallRequest(Message):
     """Which memories may be shown with a task: the k best of a pool, `among` those.
 
     The pool and the status of `among` do not count: what is hidden or stale is never shown.
@@ -26,3 +28,5 @@ class RecallQuery(Message):
         default=None, description="whose task it is: what came of the same task of theirs is no example for it"
     )
     reader: str | None = Field(default=None, description="the model that is to answer")
+    new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
+    asked_by: Label | None = AskedBy

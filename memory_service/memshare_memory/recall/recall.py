@@ -19,12 +19,12 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.encoders.shared_batches import shared
-from memshare_memory.memory import Memory, Mode
+from memshare_memory.memory import Credibility, Memory, Mode
 from memshare_memory.recall.batch import BatchedRecall, RecallBatch, VectorsAtHand
-from memshare_memory.recall.query import RecallQuery
+from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.bm25 import document, query
-from memshare_memory.stores.store import Hit, Query, Sparse, Store, Vectors, Where
+from memshare_memory.stores.bm25 import Sparse, document, query
+from memshare_memory.stores.store import Hit, Query, Store, Vectors, Where
 
 MASK = "<mask>"
 LONGEST = 2_000  # characters; a longer text is about too much to be asked again of something else
@@ -45,7 +45,7 @@ def masked(text: str) -> str:
     if len(text) > LONGEST:
         return text
     text = _QUOTED.sub(MASK, text)
-    words = [one for one in _WORD.finditer(text) if not _SELF.fullmatch(one[0])]
+    words = [word for word in _WORD.finditer(text) if not _SELF.fullmatch(word[0])]
     names = [later for earlier, later in pairwise(words) if _is_name(text[earlier.end() : later.start()], later[0])]
     if len(names) + 1 < len(words) or len(words) <= 2:
         for name in reversed(names):
@@ -123,24 +123,28 @@ class Recall:
 
     def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense") -> BatchedRecall:
         """The k best memories of a pool that may be shown together (`memshare_memory.recall.batch`)."""
-        return self.nearest_each([(RecallQuery(pool=pool, text=text, k=k, mode=mode), vector[np.newaxis])])[0]
+        return self.nearest_each([(RecallRequest(pool=pool, text=text, k=k, mode=mode), vector[np.newaxis])])[0]
 
-    def nearest_each(self, asked: Sequence[tuple[RecallQuery, NDArray[np.float32]]]) -> list[BatchedRecall]:
+    def nearest_each(self, asked: Sequence[tuple[RecallRequest, NDArray[np.float32]]]) -> list[BatchedRecall]:
         """The same for several tasks at once, each with the vectors of its text and, if that differs, its masked text.
 
         These have the shape (1 or 2, dimension); where no memory is wanted none is needed.
         """
-        adapters = self._retriever.adapters({one.pool for one, _ in asked})
-        readings = {Reading(one.pool, one.reader) for one, _ in asked if one.reader}
+        adapters = self._retriever.adapters({task.pool for task, _ in asked})
+        readings = {Reading(task.pool, task.reader) for task, _ in asked if task.reader}
         worths = self._writers.worths(readings) if self._writers and readings else {}
         recalls = [
             BatchedRecall(
-                one, rows, adapters[one.pool], worths.get(Reading(one.pool, one.reader or ""), {}), self._share
+                task, rows, adapters[task.pool], worths.get(Reading(task.pool, task.reader or ""), {}), self._share
             )
-            for one, rows in asked
+            for task, rows in asked
         ]
         RecallBatch(recalls, self.store, self._at_hand, self._ranking).answer()
         return recalls
+
+    def credibilities(self, hits: Sequence[Hit]) -> Sequence[Credibility | None]:
+        """How credible memories are that were recalled; None where nothing is ranked by it."""
+        return self._ranking.of_hits(hits) if self._ranking else [None] * len(hits)
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
@@ -151,28 +155,31 @@ class Recall:
         where = Where(pool=memory.pool, status="active")
         adapter = self._retriever.adapter(memory.pool)
         by_words = Query(where, BY_WORDS + 1, sparse=query(memory.key))
-        by_meaning = [Query(where, CANDIDATES + 1, dense=one) for one in adapter.searches(vector)]
+        by_meaning = [Query(where, CANDIDATES + 1, dense=turned) for turned in adapter.searches(vector)]
         # The memory is among those found where it is settled again.
         words, *near = (
             {hit.memory.id: hit for hit in hits if hit.memory.id != memory.id}
             for hits in self.store.search([by_words, *by_meaning])
         )
-        nearest = {one: hit for hits in near for one, hit in hits.items()}
+        nearest = {name: hit for hits in near for name, hit in hits.items()}
         rows = self._at_hand.of([*words.values(), *nearest.values()])
-        there = [hit for one, hit in nearest.items() if one in rows]
+        there = [hit for name, hit in nearest.items() if name in rows]
         if there and adapter.weights is not None:
             submitters = [hit.memory.submitter for hit in there]
             scores = adapter.scores(vector, np.stack([rows[hit.memory.id][0] for hit in there]), submitters)
             there = [there[place] for place in np.argsort(-scores, kind="stable")]
-        found = [*islice((hit for one, hit in words.items() if one in rows), BY_WORDS), *there]
+        found = [*islice((hit for name, hit in words.items() if name in rows), BY_WORDS), *there]
         unique = islice({hit.memory.id: hit for hit in found}.items(), CANDIDATES)
-        return [hit._replace(vector=rows[one][0]) for one, hit in unique]
+        return [hit._replace(vector=rows[name][0]) for name, hit in unique]
 
 
 def vectors_of(encoder: Encoder, memories: Sequence[Memory]) -> list[Vectors]:
     """The key's dense vector, BM25 of prompt and answer, and the dense vector of a pair's masked prompt."""
     hidden = {
-        place: text for place, one in enumerate(memories) for text in _texts(one.asked)[1:] if not one.is_statement
+        place: text
+        for place, memory in enumerate(memories)
+        for text in _texts(memory.asked)[1:]
+        if not memory.is_statement
     }
     dense = encoder.encode([*(memory.asked for memory in memories), *hidden.values()])
     masked = dict(zip(hidden, dense[len(memories) :], strict=True))

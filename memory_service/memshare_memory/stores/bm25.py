@@ -6,8 +6,15 @@ import re
 import unicodedata
 import zlib
 from collections import Counter
+from typing import NamedTuple
 
-from memshare_memory.stores.store import Sparse
+
+class Sparse(NamedTuple):
+    """A sparse vector: indices (32-bit, ascending, each once) and their values, of the same length."""
+
+    indices: list[int]
+    values: list[float]
+
 
 AVERAGE_LENGTH = 100
 """Tokens in a usual memory. Fixed, for weights that are stored must not change as the pool grows."""

@@ -16,8 +16,8 @@ import qdrant_edge as edge
 from memshare_broker.settings import Settings
 from memshare_memory.stores import data_folder, points
 from memshare_memory.stores.edge import edge_folder
+from memshare_memory.stores.edge.edge_engine import loaded
 from memshare_memory.stores.edge.edge_folder import layout_of
-from memshare_memory.stores.edge.edge_opening import loaded
 from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Page, Store
 
@@ -84,7 +84,7 @@ class DamagedPool:
         found, following = self._shard.scroll(
             edge.ScrollRequest(offset=after, limit=_PAGE, with_payload=[points.WHOLE], with_vector=False)
         )
-        memories = points.memories(((one.id, one.payload) for one in found), self.unreadable)
+        memories = points.memories(((point.id, point.payload) for point in found), self.unreadable)
         return Page(memories, cast("UUID | None", following))
 
 

@@ -85,7 +85,7 @@ def payload(memory: Memory) -> dict[str, Any]:
 
 def memories(found: Iterable[tuple[object, Payload]], unreadable: set[UUID]) -> list[Memory]:
     """The memories that points were made of; those that cannot be read are noted, and left out."""
-    return [one for point, stored in found if (one := memory(point, stored, unreadable))]
+    return [read for point, stored in found if (read := memory(point, stored, unreadable))]
 
 
 def memory(point: object, stored: Payload, unreadable: set[UUID]) -> Memory | None:
@@ -141,7 +141,7 @@ def conditions(where: Where) -> list[tuple[str, list[str]]]:
     for key in KEYWORDS:
         value: str | Sequence[object] | None = getattr(where, key)
         if value is not None:
-            meant = [value] if isinstance(value, str) else [str(one) for one in value]
+            meant = [value] if isinstance(value, str) else [str(part) for part in value]
             given.append((key, meant))
     return given
 
@@ -179,7 +179,9 @@ def is_fused(search: Query) -> bool:
 
 def hits(search: Query, found: Iterable[Found]) -> list[Hit]:
     """Hits of a search, best first; equal scores, as fused ranks often have, in order of similarity, then of id."""
-    unsorted = [hit for one, score, vectors in found if one is not None and (hit := _hit(search, one, score, vectors))]
+    unsorted = [
+        hit for memory, score, vectors in found if memory is not None and (hit := _hit(search, memory, score, vectors))
+    ]
     return sorted(unsorted, key=lambda hit: (-hit.score, -hit.similarity, hit.memory.id))
 
 
@@ -237,12 +239,12 @@ def _staying(stored: Payload) -> dict[str, Any]:
 
 def fields(memory: Memory, given: Vectors, stays: Mapping[str, Any] | None) -> dict[str, Any]:
     """All fields of a memory that is written, and what `stays` of what it was."""
-    kept = {CREDIBILITY: UNTRIED} | dict(stays or {})
+    noted = {CREDIBILITY: UNTRIED} | dict(stays or {})
     if given.masked is not None:
-        kept.pop(MASKED, None)
+        noted.pop(MASKED, None)
         if not np.array_equal(given.masked, given.dense):
-            kept[MASKED] = b64encode(given.masked.astype("<f2").tobytes()).decode()
-    return payload(memory) | kept
+            noted[MASKED] = b64encode(given.masked.astype("<f2").tobytes()).decode()
+    return payload(memory) | noted
 
 
 def both_in(found: Iterable[tuple[object, Payload, object]]) -> dict[UUID, NDArray[np.float32]]:
@@ -262,8 +264,8 @@ def unpacked(text: str) -> NDArray[np.float32]:
 
 def completed(point: object, stored: Payload) -> dict[str, Any] | None:
     """All fields of a point that may lack some; None for one that cannot be read."""
-    kept = {CREDIBILITY: UNTRIED} | _staying(stored)
-    return next((payload(one) | kept for one in memories([(point, stored)], set())), None)
+    noted = {CREDIBILITY: UNTRIED} | _staying(stored)
+    return next((payload(memory) | noted for memory in memories([(point, stored)], set())), None)
 
 
 def batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Memory, Status
+from memshare_memory.stores.bm25 import AVERAGE_LENGTH, Sparse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,13 +48,6 @@ def pages(fetch: Callable[[UUID | None], P]) -> Iterator[P]:
     while page.after is not None:
         page = fetch(page.after)
         yield page
-
-
-class Sparse(NamedTuple):
-    """A sparse vector: indices (32-bit, ascending, each once) and their values, of the same length."""
-
-    indices: list[int]
-    values: list[float]
 
 
 class Vectors(NamedTuple):
@@ -141,7 +137,7 @@ class Hit(NamedTuple):
 
     `vector` is its dense vector, of shape (dimension,), where it was fetched. `proven` says whether others' words speak
     for who submitted it; recall sets it. `judged` are those that it was compared with; None where that says
-    nothing, as of what is made up.
+    nothing, as of what is made up. `arm` is that of its credibility (`memshare_memory.belief`), where it was ranked.
     """
 
     memory: Memory
@@ -150,6 +146,7 @@ class Hit(NamedTuple):
     vector: NDArray[np.float32] | None = None
     proven: bool = True
     judged: frozenset[UUID] | None = None
+    arm: Any = None
 
 
 class Page(NamedTuple):
@@ -180,6 +177,48 @@ class Layout:
 
     encoder: str
     dimension: int
+
+
+_FORMAT = 1
+
+
+class StoreMetadata(Message):
+    """How the vectors and payloads of a store were made; written once, when the store is."""
+
+    format: int
+    encoder: str
+    dimension: int
+    average_length: int
+
+    @classmethod
+    def of(cls, layout: Layout) -> StoreMetadata:
+        return cls(format=_FORMAT, encoder=layout.encoder, dimension=layout.dimension, average_length=AVERAGE_LENGTH)
+
+    @property
+    def layout(self) -> Layout:
+        return Layout(self.encoder, self.dimension)
+
+
+def place_of(layout: Layout) -> str:
+    """A name for what holds vectors of this layout: letters, digits and hyphens."""
+    return f"{re.sub('[^a-z0-9]+', '-', layout.encoder.lower()).strip('-')}-{layout.dimension}"
+
+
+def require_same(found: StoreMetadata, wanted: StoreMetadata, place: str, elsewhere: str) -> None:
+    """Raise `BadInput` where a store was made otherwise; `elsewhere` says how to begin with another one."""
+    if (found.encoder, found.dimension) != (wanted.encoder, wanted.dimension):
+        raise BadInput(
+            f"{place} holds vectors of the encoder {found.encoder!r} ({found.dimension} numbers each), and"
+            f" this process has {wanted.encoder!r} ({wanted.dimension}): they cannot be compared."
+            f" Set MEMSHARE_ENCODER back to {found.encoder!r}, re-encode the pool with"
+            f" `memshare retriever consolidate`, or {elsewhere}."
+        )
+    if found != wanted:
+        raise BadInput(
+            f"{place} was made by another version of memshare (format {found.format}, BM25 average length"
+            f" {found.average_length}; expected {wanted.format} and {wanted.average_length})."
+            f" Use that version, or {elsewhere}."
+        )
 
 
 class Damaged(BadInput):
@@ -264,11 +303,7 @@ class Store(Protocol):
 
 
 def search_one(
-    store: Store,
-    where: Where,
-    limit: int,
-    dense: NDArray[np.float32] | None = None,
-    sparse: Sparse | None = None,
+    store: Store, where: Where, limit: int, dense: NDArray[np.float32] | None = None, sparse: Sparse | None = None
 ) -> list[Hit]:
     """The hits of one search; see `Store.search`."""
     [hits] = store.search([Query(where, limit, dense, sparse)])

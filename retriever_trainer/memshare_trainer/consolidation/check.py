@@ -1,8 +1,7 @@
-"""The check that an encoder has to pass before it takes the place of another one.
+"""The check that an encoder has to pass before it takes the place of another one, with held-out lessons and a probe.
 
-The probe: questions of no agent's domain, on which consolidation must not make the encoder worse.
-
-Written for the project, and never trained on: the lessons come from the pools, and `general.txt` has other texts.
+The probe has questions of no agent's domain, on which consolidation must not make the encoder worse. They were written
+for the project and are never trained on: the lessons come from the pools, and `general.txt` has other texts.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 
 from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.learning.relearn import relearn
@@ -103,8 +102,8 @@ def check(
     `texts` are of the memories in the records, whose vectors are those of the encoder in use. On the probe the new one
     is compared with the `first`, which nobody has trained, so that what is lost there does not add up.
     """
-    ids = list({one for record in records.values() for one in record.memories if one in texts})
-    vectors = dict(zip(ids, after.encode([texts[one] for one in ids]), strict=True))
+    ids = list({memory for record in records.values() for memory in record.memories if memory in texts})
+    vectors = dict(zip(ids, after.encode([texts[memory] for memory in ids]), strict=True))
     anew = {pool: record.with_vectors(after, vectors) for pool, record in records.items()}
     learnt = {
         pool: relearn(record.learnt, record.evidence, after.dimension) for pool, record in anew.items() if record.learnt
@@ -113,7 +112,7 @@ def check(
     old: list[Array] = []
     new: list[Array] = []
     for pool, record in anew.items():
-        kept = {one.number: one for one in records[pool].held_out}
+        kept = {lesson.number: lesson for lesson in records[pool].held_out}
         adapter = learnt[pool].adapter() if pool in learnt else Adapter()
         for lesson in record.held_out:
             same = kept[lesson.number].without(set(kept[lesson.number].labels) - set(lesson.labels)).example()

@@ -161,7 +161,7 @@ class Consolidation:
         self._require_enough(pool, sum(len(records[name].learnt) for name in trained), held_out)
         texts = read_texts(
             self._pages,
-            {one for record in records.values() for one in record.memories},
+            {memory for record in records.values() for memory in record.memories},
             partial(self._progress, "Reading the pool", total=None),
         )
         training = [lesson for name in trained for lesson in records[name].as_texts(texts.keys)]

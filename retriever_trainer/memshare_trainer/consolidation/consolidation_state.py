@@ -160,7 +160,7 @@ def read_state(client: redis.Redis) -> ConsolidationState:
 def count_lessons(client: redis.Redis, encoder: str) -> int:
     """The lessons of all pools together, held-out ones included."""
     counted = (client.hget(retriever_key(pool, encoder, "state"), "counted") for pool in retrievers(client, encoder))
-    return sum(int(one or 0) for one in counted)
+    return sum(int(number or 0) for number in counted)
 
 
 def recorded(client: redis.Redis, lessons: int, work: Callable[[], Consolidated]) -> Consolidated:

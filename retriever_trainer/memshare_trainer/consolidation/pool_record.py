@@ -35,35 +35,35 @@ class PoolRecord(NamedTuple):
     @property
     def memories(self) -> set[UUID]:
         """All memories that have a part in it."""
-        shown = (one.id for said in self.evidence for one in (said.memory, *said.beside))
-        return {one for lesson in (*self.learnt, *self.held_out) for one in lesson.memories} | set(shown)
+        shown = (memory.id for said in self.evidence for memory in (said.memory, *said.beside))
+        return {memory for lesson in (*self.learnt, *self.held_out) for memory in lesson.memories} | set(shown)
 
     def with_vectors(self, encoder: Encoder, vectors: Mapping[UUID, Array]) -> PoolRecord:
         """The same with another encoder's vectors, without what is about memories that have none."""
-        prompts = list(encoder.encode([one.text for one in self.evidence])) if self.evidence else []
+        prompts = list(encoder.encode([evidence.text for evidence in self.evidence])) if self.evidence else []
         said = [
-            evidence_with(one, encoder.name, prompt, vectors)
-            for one, prompt in zip(self.evidence, prompts, strict=True)
+            evidence_with(evidence, encoder.name, prompt, vectors)
+            for evidence, prompt in zip(self.evidence, prompts, strict=True)
         ]
         learnt, held_out = (
-            [one for lesson in lessons if (one := lesson.with_vectors(vectors))]
+            [carried for lesson in lessons if (carried := lesson.with_vectors(vectors))]
             for lessons in (self.learnt, self.held_out)
         )
-        return PoolRecord(learnt, held_out, [one for one in said if one])
+        return PoolRecord(learnt, held_out, [evidence for evidence in said if evidence])
 
     def as_texts(self, texts: Mapping[UUID, str]) -> Iterator[TextLesson]:
         """Texts to train the encoder on: the lessons of memories that there are still, and answers that were right."""
         for lesson in self.learnt:
             if lesson.memory_id in texts:
-                documents = [one for one in (*lesson.positives, *lesson.negatives) if one in texts]
+                documents = [memory for memory in (*lesson.positives, *lesson.negatives) if memory in texts]
                 helps = set(lesson.positives)
                 yield TextLesson(
                     query=texts[lesson.memory_id],
-                    documents=tuple(texts[one] for one in documents),
-                    positive=tuple(one in helps for one in documents),
+                    documents=tuple(texts[memory] for memory in documents),
+                    positive=tuple(memory in helps for memory in documents),
                 )
         for said in self.evidence:
-            is_own = said.by == said.memory.submitter and len({one.by for one in self.evidence}) > 1
+            is_own = said.by == said.memory.submitter and len({evidence.by for evidence in self.evidence}) > 1
             is_sure = said.helped > SURE and said.weight >= SURE
             if is_sure and not is_own and not is_held_out_evidence(said) and said.memory.id in texts:
                 yield TextLesson(query=said.text, documents=(texts[said.memory.id],), positive=(True,))
@@ -83,4 +83,4 @@ def carry_over(old: LessonLog, new: LessonLog, store: Store, encoder: Encoder, l
 def _vectors(store: Store, ids: Collection[UUID]) -> dict[UUID, Array]:
     wanted = list(ids)
     batches = (wanted[start : start + BATCH] for start in range(0, len(wanted), BATCH))
-    return {one: vector for batch in batches for one, vector in store.dense_of(batch).items()}
+    return {memory: vector for batch in batches for memory, vector in store.dense_of(batch).items()}

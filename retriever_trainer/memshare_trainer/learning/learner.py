@@ -12,7 +12,7 @@ import numpy as np
 
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
 from memshare_memory.admit.crediting import LEAST_WEIGHT
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.labels import Labels
 from memshare_trainer.learning.adapter_state import State
 from memshare_trainer.learning.proof import LearntRetriever, People, judged, people_of
@@ -117,15 +117,16 @@ class Learner:
 
         Who says again what they said of a memory changes their word, and no step is made for it.
         """
-        last = {one.key: one for one in evidence}
-        fresh = [one for key, one in last.items() if not self._buffer.has_evidence(key)]
+        last = {word.key: word for word in evidence}
+        fresh = [word for key, word in last.items() if not self._buffer.has_evidence(key)]
         earlier = self._drawn()
-        for one in last.values():
-            self._buffer.add_evidence(one)
+        for word in last.values():
+            self._buffer.add_evidence(word)
         if lesson:
             self._buffer.add(lesson, self._log.slot(lesson.number))
-        heavy = [one for one in fresh if one.weight >= LEAST_WEIGHT]  # the others may prove somebody, and teach nothing
-        said = (example_of(one) for one in heavy if not is_held_out_evidence(one))
+        # The others may prove somebody, and teach nothing.
+        heavy = [word for word in fresh if word.weight >= LEAST_WEIGHT]
+        said = (example_of(word) for word in heavy if not is_held_out_evidence(word))
         taught = [*filter(self._buffer.counts, said)]
         if lesson and not is_held_out(lesson.number):
             taught.append(lesson.example())
@@ -182,8 +183,8 @@ class Learner:
             "ndcg_before": ndcg.before,
             "ndcg_after": ndcg.after,
         }
-        for one, of in zip(compared, ("", " on the older lessons"), strict=False):
-            for figure, name in ((one.first, "how often what is shown first helps"), (one.ndcg, "nDCG")):
+        for comparison, of in zip(compared, ("", " on the older lessons"), strict=False):
+            for figure, name in ((comparison.first, "how often what is shown first helps"), (comparison.ndcg, "nDCG")):
                 if figure.fell(SURE):
                     fall = f"{name}{of} would fall from {figure.before:.3f} to {figure.after:.3f}"
                     stays = f"more than twice its error of {figure.error:.3f}; version {self._head.version} stays"

@@ -10,8 +10,7 @@ feedback or with an answer of theirs, counts for a person from curators outwards
 who brought in memories of the pool, is trusted, or is proven. All others together are one person, with half as much to
 say. Against somebody everybody counts. Who brought in memories is proven by that: they may bring in any.
 
-What a learner has come to: its state, and what each submitter is worth (`memshare_trainer.learning.proof`: who is
-proven).
+That stands beside what a learner has come to: its state, and what each submitter is worth.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.belief.trust import GROUPS, Standing, Standings, trusted
-from memshare_memory.recall.adapter import Adapter, PublishedAdapter
+from memshare_memory.recall.retriever import Adapter, PublishedAdapter
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.lessons.lesson import Example
 
@@ -174,7 +173,7 @@ class Vouching(NamedTuple):
         good = max(above, 0.0) if is_claim else float(said.accepted)
         bad = 0.0 if said.accepted and not is_claim else max(-above, 0.0)
         used = (said.memory, *said.beside)
-        curators = tuple(one.submitter for one in used if one.curated)
+        curators = tuple(voucher.submitter for voucher in used if voucher.curated)
         return cls(said.by, said.memory.id, said.memory.submitter, good, bad, said.at, is_claim, curators)
 
 
@@ -195,8 +194,8 @@ def judged(standings: Standings, said: Collection[Vouching], people: People) -> 
     unknown = {name: Standing(worth=0.0, error=PRIOR, words=0) for name in sorted(near.keys() - standings.submitters)}
     return Standings(
         submitters={
-            name: one.model_copy(update={"proven": name in near, "near": near.get(name, ())})
-            for name, one in (standings.submitters | unknown).items()
+            name: standing.model_copy(update={"proven": name in near, "near": near.get(name, ())})
+            for name, standing in (standings.submitters | unknown).items()
         }
     )
 

@@ -31,15 +31,15 @@ def relearn(
     Where there is more evidence than comes with lessons, it has further steps of its own.
     """
     words, drawn, state = Words(people), Random(0), State.start(dimension)
-    heavy = [one for one in evidence if one.weight >= LEAST_WEIGHT]
-    said = [example_of(one) for one in heavy]
-    for example in (*(one.example() for one in lessons), *said):
+    heavy = [word for word in evidence if word.weight >= LEAST_WEIGHT]
+    said = [example_of(word) for word in heavy]
+    for example in (*(lesson.example() for lesson in lessons), *said):
         words.add(example)
-    taught = [one.example() for one in lessons if not is_held_out(one.number)]
+    taught = [lesson.example() for lesson in lessons if not is_held_out(lesson.number)]
     usable = [
         example
-        for one, example in zip(heavy, said, strict=True)
-        if not is_held_out_evidence(one) and words.share(one.by, one.memory.id, one.memory.submitter)
+        for word, example in zip(heavy, said, strict=True)
+        if not is_held_out_evidence(word) and words.share(word.by, word.memory.id, word.memory.submitter)
     ]
     for count in range(max(len(taught), len(usable) // EVIDENCE_AT_ONCE)):
         earlier: list[Example] = drawn.sample(taught[:count], min(REPLAYED, len(taught[:count])))
@@ -66,11 +66,11 @@ def unlearn(log: LessonLog, memories: Collection[UUID], submitter: str | None = 
     with log.lease():
         head, dropped = log.head(), set(lessons_with(log, memories, submitter))
         lessons = log.all_lessons()
-        left = [one for one in lessons if one.number not in dropped]
+        left = [lesson for lesson in lessons if lesson.number not in dropped]
         said = log.evidence()
-        kept = [one for one in said if not has_part(one, memories, submitter)]
-        taught = [*(one.example() for one in left[:1]), *(example_of(one) for one in kept[:1])]
+        kept = [word for word in said if not has_part(word, memories, submitter)]
+        taught = [*(lesson.example() for lesson in left[:1]), *(example_of(word) for word in kept[:1])]
         learnt = relearn(left, kept, taught[0].query.size, people_of(log.client, log.pool)) if taught else None
         begin_with(log, left, kept, head.counted, learnt, publish=bool(left and head.version))
-        waited = log.drop_waiting(lambda one: has_part(one, memories, submitter))
+        waited = log.drop_waiting(lambda word: has_part(word, memories, submitter))
         return Unlearnt(len(dropped), len(said) - len(kept) + waited, head.version, log.head().version)

@@ -65,11 +65,11 @@ class ReplayBuffer:
         if evidence.weight >= LEAST_WEIGHT or evidence.key in target:
             self._put(target, evidence.key, NumberedExample(evidence.at, example_of(evidence)))
 
-    def _put(self, target: dict[Key, NumberedExample], key: Key, one: NumberedExample) -> None:
+    def _put(self, target: dict[Key, NumberedExample], key: Key, numbered: NumberedExample) -> None:
         if key in target:
             self.words.remove(target[key].example)
-        target[key] = one
-        self.words.add(one.example)
+        target[key] = numbered
+        self.words.add(numbered.example)
 
     def has_evidence(self, key: str) -> bool:
         """True if that person has said something of that memory before."""
@@ -94,11 +94,11 @@ class ReplayBuffer:
         drawn = random.Random(seed)
         lessons = drawn.sample(sorted(self._lessons), min(REPLAYED, len(self._lessons)))
         evidence = drawn.sample(sorted(self._evidence), min(EVIDENCE_REPLAYED, len(self._evidence)))
-        return Drawn([self._lessons[one].example for one in lessons], evidence)
+        return Drawn([self._lessons[key].example for key in lessons], evidence)
 
     def replayed(self, drawn: Drawn) -> list[Example]:
         """The examples that were drawn; of evidence those that count."""
-        return [*drawn.lessons, *filter(self.counts, (self._evidence[one].example for one in drawn.evidence))]
+        return [*drawn.lessons, *filter(self.counts, (self._evidence[key].example for key in drawn.evidence))]
 
     def held_out(self) -> list[Example]:
         """The newest held-out lessons, the oldest of them first."""
@@ -115,5 +115,5 @@ def is_held_out_evidence(evidence: Evidence) -> bool:
 
 
 def _newest(kept: Mapping[Key, NumberedExample]) -> list[Example]:
-    ordered = sorted(kept.values(), key=lambda one: one.number)
-    return [one.example for one in ordered[-MOST_COMPARED:]]
+    ordered = sorted(kept.values(), key=lambda numbered: numbered.number)
+    return [numbered.example for numbered in ordered[-MOST_COMPARED:]]

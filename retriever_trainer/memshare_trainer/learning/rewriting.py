@@ -86,12 +86,12 @@ def begin_with(
         change.hincrby(log.key("state"), "epoch", 1)
         for lesson in lessons:
             change.hset(log.key(held(lesson)), str(log.slot(lesson.number)), lesson.model_dump_json())
-        for one in kept:
-            change.hset(log.key("words"), one.key, one.model_dump_json())
+        for word in kept:
+            change.hset(log.key("words"), word.key, word.model_dump_json())
         change.sadd(RETRIEVERS, json.dumps(log.name))
         change.incr(standings_number_key(*log.name))
         if learnt:
-            standings = judged(learnt.standings, [Vouching.of(one) for one in kept], people)
+            standings = judged(learnt.standings, [Vouching.of(word) for word in kept], people)
             change.set(standings_key(*log.name), standings.model_dump_json())
         if learnt and version:
             published = learnt.published(version, log.encoder, lessons=counted)
@@ -108,9 +108,11 @@ def put_back(log: LessonLog, fence: int, version: int, lessons: int, checkpoint:
     trainer begins at the checkpoint.
     """
     kept, aside = log.all_lessons(), log.set_aside()
-    gone = [one for one in kept if one.number > lessons]
-    taken = {(held(one), log.slot(one.number)) for one in kept if one not in gone}
-    back = [one for one in aside if one.number <= lessons and (held(one), log.slot(one.number)) not in taken]
+    gone = [lesson for lesson in kept if lesson.number > lessons]
+    taken = {(held(lesson), log.slot(lesson.number)) for lesson in kept if lesson not in gone}
+    back = [
+        lesson for lesson in aside if lesson.number <= lessons and (held(lesson), log.slot(lesson.number)) not in taken
+    ]
     with log.client.pipeline() as change:
         change.watch(log.key("fence"))  # type: ignore[no-untyped-call]
         if change.get(log.key("fence")) != str(fence):
@@ -120,11 +122,11 @@ def put_back(log: LessonLog, fence: int, version: int, lessons: int, checkpoint:
         change.set(version_key(*log.name), version)
         change.hincrby(log.key("state"), "epoch", 1)
         change.hset(log.key("state"), mapping={"checkpoint": checkpoint, "checkpoint_at": counted, "steps": 0})
-        for one in gone:
-            change.hdel(log.key(held(one)), str(log.slot(one.number)))
-            change.hset(log.key("aside"), str(one.number), one.model_dump_json())
-        for one in back:
-            change.hset(log.key(held(one)), str(log.slot(one.number)), one.model_dump_json())
-            change.hdel(log.key("aside"), str(one.number))
+        for lesson in gone:
+            change.hdel(log.key(held(lesson)), str(log.slot(lesson.number)))
+            change.hset(log.key("aside"), str(lesson.number), lesson.model_dump_json())
+        for lesson in back:
+            change.hset(log.key(held(lesson)), str(log.slot(lesson.number)), lesson.model_dump_json())
+            change.hdel(log.key("aside"), str(lesson.number))
         change.execute()
     return len(gone), len(back)

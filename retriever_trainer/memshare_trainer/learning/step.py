@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize, softplus
 
-from memshare_memory.recall.adapter import ranking_score
+from memshare_memory.recall.retriever import ranking_score
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.proof import Words
 from memshare_trainer.lessons.lesson import UNDECIDED, Example, border
@@ -32,7 +32,7 @@ def step(state: State, examples: Sequence[Example], words: Words) -> State:
     What a submitter is worth moves by each person's word about a memory once, however often it was said: `words` knows.
     """
     # 1. Go on from the state, which stays as it is.
-    state = state.knowing({name for one in examples for name in one.submitters})
+    state = state.knowing({name for example in examples for name in example.submitters})
     parameters = {name: torch.tensor(getattr(state, name)).requires_grad_() for name in LEARNING_RATES}
     groups = [
         {"params": [parameters[name]], "lr": rate, "eps": EPSILONS[name]} for name, rate in LEARNING_RATES.items()
@@ -66,7 +66,11 @@ def _loss(
 
     # 1. What is known of the memories of all examples, one after the other, and where each stands: row and column.
     place = {name: number for number, name in enumerate(submitters)}
-    at = [(row, column) for row, one in enumerate(examples) for column in np.flatnonzero(~np.isnan(one.gains)).tolist()]
+    at = [
+        (row, column)
+        for row, example in enumerate(examples)
+        for column in np.flatnonzero(~np.isnan(example.gains)).tolist()
+    ]
     whose = [place[examples[row].submitters[column]] for row, column in at]
     said = [_said(examples[row], column, words) for row, column in at]
     rows, columns = torch.tensor(at).T
@@ -74,7 +78,7 @@ def _loss(
     wanted = torch.tensor([float(examples[row].gains[column]) for row, column in at])
 
     # 2. s of each, with the gradient of a worth no larger than what is said counts.
-    queries = torch.from_numpy(np.stack([one.query for one in examples]))
+    queries = torch.from_numpy(np.stack([example.query for example in examples]))
     turned, memories = (normalize(vectors + vectors @ weights.T, dim=-1) for vectors in (queries, documents))
     own, share = worth[torch.tensor(whose)], torch.tensor(said)
     s = ranking_score((turned[rows] * memories).sum(-1), own * share + (own * (1 - share)).detach())
@@ -82,18 +86,18 @@ def _loss(
     # 3. Over each labelled list: every memory that helps, or helps more, before all others (InfoNCE), in the mean.
     shape = (len(examples), int(columns.max()) + 1)
     none = torch.zeros(shape, dtype=torch.bool)
-    between = [border([*one.gains.tolist()]) if one.is_lesson else UNDECIDED for one in examples]
-    is_better = wanted > torch.tensor([UNDECIDED if one is None else one for one in between])[rows]
+    between = [border([*example.gains.tolist()]) if example.is_lesson else UNDECIDED for example in examples]
+    is_better = wanted > torch.tensor([UNDECIDED if bound is None else bound for bound in between])[rows]
     helps, misleads = (none.index_put((rows, columns), of) for of in (is_better, ~is_better))
-    lists = torch.tensor([one.is_lesson for one in examples]) & helps.any(1) & misleads.any(1)
+    lists = torch.tensor([example.is_lesson for example in examples]) & helps.any(1) & misleads.any(1)
     logits = torch.zeros(shape).index_put((rows, columns), s / TEMPERATURE)
     against = torch.logsumexp(logits.masked_fill(~misleads, -1e9), 1, keepdim=True)
     each = (softplus(against - logits) * helps).sum(1) / helps.sum(1).clamp(min=1)
-    of_each = torch.tensor([one.weight for one in examples])
+    of_each = torch.tensor([example.weight for example in examples])
     loss = (of_each * each * lists).sum() / lists.sum().clamp(min=1)
 
     # 4. Of each single memory that is known to help or not: what it is worth to show it.
-    weight = of_each / torch.tensor([float((~np.isnan(one.gains)).sum()) for one in examples])
+    weight = of_each / torch.tensor([float((~np.isnan(example.gains)).sum()) for example in examples])
     single = binary_cross_entropy_with_logits((s - bias) / SCALE, wanted, reduction="none")
     loss = loss + SINGLE * (weight[rows] * single).sum() / len(examples)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Message
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 
 
 class Figure(Message):
@@ -72,18 +72,18 @@ class Example:
 
 def scores(adapter: Adapter, examples: Sequence[Example]) -> list[Array]:
     """The scores by which the memories of each example are ranked."""
-    sizes = [len(one.ids) for one in examples]
-    queries = np.repeat(np.stack([one.query for one in examples]), sizes, axis=0)
-    documents = np.concatenate([one.documents for one in examples])
-    together = adapter.scores(queries, documents, [name for one in examples for name in one.submitters])
+    sizes = [len(example.ids) for example in examples]
+    queries = np.repeat(np.stack([example.query for example in examples]), sizes, axis=0)
+    documents = np.concatenate([example.documents for example in examples])
+    together = adapter.scores(queries, documents, [name for example in examples for name in example.submitters])
     return np.split(together, np.cumsum(sizes)[:-1])
 
 
 def gains_of(examples: Sequence[Example]) -> list[Array]:
     """The gain of each memory; one that stood beside a followed one, of which nobody knows, gets the mean of those."""
-    known = [float(one.gains[0]) for one in examples if not one.is_lesson]
+    known = [float(example.gains[0]) for example in examples if not example.is_lesson]
     usual = np.float32(np.mean(known) if known else 0.5)
-    return [np.where(np.isnan(one.gains), usual, one.gains) for one in examples]
+    return [np.where(np.isnan(example.gains), usual, example.gains) for example in examples]
 
 
 Array = NDArray[np.float32]

@@ -1,12 +1,8 @@
 """The lessons of one retriever, and its versions: all of it in Redis, where any trainer finds it.
 
-What a lesson changes is written by one script, which refuses a trainer whose lease has passed to another one, and a
+A trainer holds the retriever's lease, whose number grows at every change of hands. What a lesson changes is written by
+one script, which refuses a trainer once another one has taken a higher number, however long the first was away, and a
 lesson that it has seen. So a trainer can be killed at any moment, and no lesson counts twice.
-
-The lease of a retriever: one trainer at a time, with a number that grows at every change of hands.
-
-The number is a fencing token: what a trainer writes is refused once another one has taken a higher one, however long
-the first was away in the meantime.
 """
 
 from __future__ import annotations
@@ -23,10 +19,9 @@ from memshare_broker import leases
 from memshare_broker.errors import TryAgain
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import Evidence, Lesson
-from memshare_memory.belief.bandit_arms import KEEP_FAIR
+from memshare_memory.belief.bandit import KEEP_FAIR
 from memshare_memory.belief.trust import Standings, retriever_key, standings_key, standings_number_key, waiting_key
-from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_trainer.lessons.stored_lesson import Head, LessonChange, StoredLesson, Update
 
 SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds
@@ -72,20 +67,22 @@ def lessons_with(log: LessonLog, memories: Collection[UUID], submitter: str | No
     gone = set(memories)
     kept = (*log.all_lessons(), *log.set_aside())
     return sorted(
-        one.number for one in kept if submitter in (one.by, *one.submitters) or gone & {one.memory_id, *one.labels}
+        lesson.number
+        for lesson in kept
+        if submitter in (lesson.by, *lesson.submitters) or gone & {lesson.memory_id, *lesson.labels}
     )
 
 
 def words_with(log: LessonLog, memories: Collection[UUID], submitter: str | None = None) -> int:
     """How many words of evidence, learnt from or waiting, these memories or this submitter have a part in."""
-    return sum(has_part(one, memories, submitter) for one in log.said())
+    return sum(has_part(word, memories, submitter) for word in log.said())
 
 
 def has_part(evidence: Evidence, memories: Collection[UUID], submitter: str | None = None) -> bool:
     """True if evidence involves one of these memories, shown or as its task's answer; or this submitter has a part."""
     shown = (evidence.memory, *evidence.beside)
-    named = {evidence.pair, *(one.id for one in shown)}
-    return submitter in (evidence.by, *(one.submitter for one in shown)) or bool(named & set(memories))
+    named = {evidence.pair, *(memory.id for memory in shown)}
+    return submitter in (evidence.by, *(memory.submitter for memory in shown)) or bool(named & set(memories))
 
 
 RETRIEVERS = "memshare:retrievers"  # set: JSON of [pool, encoder] of all that have had a lesson
@@ -164,7 +161,7 @@ class LessonLog:
             version=version or "",
             adapter=published.model_dump_json() if published else "",
             standing=change.standings.model_dump_json(),
-            evidence=[part for text, one in change.evidence.items() for part in (one.key, text)],
+            evidence=[part for text, word in change.evidence.items() for part in (word.key, text)],
             outdated=outdated,
             blobs=[adapter_key(*self.name, old) for old in outdated],
         )
@@ -213,7 +210,7 @@ class LessonLog:
     def evidence(self) -> list[Evidence]:
         """The last word of each person about each memory, as far as they are kept; the oldest first."""
         found = (Evidence.model_validate_json(text) for text in self.client.hvals(self.key("words")))
-        return sorted(found, key=lambda one: (one.at, one.key))
+        return sorted(found, key=lambda word: (word.at, word.key))
 
     def every_word(self) -> list[Evidence]:
         """All evidence, also what nobody has learnt from yet."""
@@ -236,7 +233,7 @@ class LessonLog:
         dropped: list[str] = []
 
         def drop(change: redis.client.Pipeline) -> None:
-            dropped[:] = [one.key for one in _waiting(map(str, change.hvals(key))).values() if goes(one)]
+            dropped[:] = [word.key for word in _waiting(map(str, change.hvals(key))).values() if goes(word)]
             change.multi()
             if dropped:
                 change.hdel(key, *dropped)
@@ -246,7 +243,7 @@ class LessonLog:
 
     def said(self) -> list[Evidence]:
         """The last word of each person about each memory, also what nobody has learnt from yet."""
-        return list({one.key: one for one in (*self.evidence(), *self.waiting().values())}.values())
+        return list({word.key: word for word in (*self.evidence(), *self.waiting().values())}.values())
 
     def updates(self) -> list[Update]:
         """Results of the last lessons, the newest last."""

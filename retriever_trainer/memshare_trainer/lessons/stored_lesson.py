@@ -13,7 +13,7 @@ from memshare_broker.wire.forms import Label, Share
 from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_memory.belief.trust import Standings
-from memshare_memory.recall.adapter import PublishedAdapter
+from memshare_memory.recall.retriever import PublishedAdapter
 from memshare_trainer.labels import Labels
 from memshare_trainer.lessons.lesson import Array, Example, border
 
@@ -80,14 +80,14 @@ class StoredLesson(Message):
         """The lesson with this number, of a task with a memory."""
         if task.memory_id is None:
             raise ValueError("a lesson is about a memory")
-        rows = [task.embedding.unpack(), *(one.embedding.unpack() for one in task.candidates)]
+        rows = [task.embedding.unpack(), *(candidate.embedding.unpack() for candidate in task.candidates)]
         return cls(
             number=number,
             memory_id=task.memory_id,
             by=task.submitter,
             labelled_by=labels.way,
-            labels={one.id: label for one, label in zip(task.candidates, labels.values, strict=True)},
-            submitters=tuple(one.submitter for one in task.candidates),
+            labels={candidate.id: label for candidate, label in zip(task.candidates, labels.values, strict=True)},
+            submitters=tuple(candidate.submitter for candidate in task.candidates),
             vectors=packed(np.stack(rows)),
             weight=weight,
         )
@@ -96,13 +96,13 @@ class StoredLesson(Message):
     def positives(self) -> tuple[UUID, ...]:
         """The candidates that help, or help more than the others."""
         between = border([*self.labels.values()])
-        return tuple(one for one, label in self.labels.items() if between is not None and label < between)
+        return tuple(memory for memory, label in self.labels.items() if between is not None and label < between)
 
     @property
     def negatives(self) -> tuple[UUID, ...]:
         """The candidates that mislead, or help less than the others."""
         between = border([*self.labels.values()])
-        return tuple(one for one, label in self.labels.items() if between is not None and label > between)
+        return tuple(memory for memory, label in self.labels.items() if between is not None and label > between)
 
     @property
     def memories(self) -> tuple[UUID, ...]:
@@ -124,20 +124,20 @@ class StoredLesson(Message):
 
     def with_vectors(self, vectors: Mapping[UUID, Array]) -> StoredLesson | None:
         """The lesson of the memories that have vectors here; None where there is nothing left to tell apart."""
-        left = self.without({one for one in self.labels if one not in vectors})
+        left = self.without({memory for memory in self.labels if memory not in vectors})
         if self.memory_id not in vectors or not (left.positives and left.negatives):
             return None
-        return left.model_copy(update={"vectors": packed(np.stack([vectors[one] for one in left.memories]))})
+        return left.model_copy(update={"vectors": packed(np.stack([vectors[memory] for memory in left.memories]))})
 
     def without(self, gone: Collection[UUID]) -> StoredLesson:
         """The lesson without some of its candidates."""
         if not gone:
             return self
-        left = [place for place, one in enumerate(self.labels) if one not in gone]
+        left = [place for place, memory in enumerate(self.labels) if memory not in gone]
         rows = self._rows()
         return self.model_copy(
             update={
-                "labels": {one: label for one, label in self.labels.items() if one not in gone},
+                "labels": {memory: label for memory, label in self.labels.items() if memory not in gone},
                 "submitters": tuple(self.submitters[place] for place in left),
                 "vectors": packed(rows[[0, *(place + 1 for place in left)]]),
             }
@@ -153,10 +153,10 @@ def example_of(evidence: Evidence) -> Example:
     shown = (evidence.memory, *evidence.beside)
     return Example(
         query=evidence.prompt.unpack(),
-        documents=np.stack([one.embedding.unpack() for one in shown]),
+        documents=np.stack([memory.embedding.unpack() for memory in shown]),
         gains=np.array([evidence.helped, *[np.nan] * len(evidence.beside)], dtype=np.float32),
-        ids=tuple(one.id for one in shown),
-        submitters=tuple(one.submitter for one in shown),
+        ids=tuple(memory.id for memory in shown),
+        submitters=tuple(memory.submitter for memory in shown),
         by=evidence.by,
         weight=evidence.weight,
     )
@@ -167,9 +167,9 @@ def evidence_with(evidence: Evidence, encoder: str, prompt: Array, vectors: Mapp
     if evidence.memory.id not in vectors:
         return None
     shown = [
-        one.model_copy(update={"embedding": Embedding.pack(encoder, vectors[one.id])})
-        for one in (evidence.memory, *evidence.beside)
-        if one.id in vectors
+        memory.model_copy(update={"embedding": Embedding.pack(encoder, vectors[memory.id])})
+        for memory in (evidence.memory, *evidence.beside)
+        if memory.id in vectors
     ]
     changes = {"prompt": Embedding.pack(encoder, prompt), "memory": shown[0], "beside": tuple(shown[1:])}
     return evidence.model_copy(update=changes)

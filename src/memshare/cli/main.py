@@ -16,7 +16,7 @@ from memshare.extras import needs_extra
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe.plain_text import replace_what_is_missing
 from memshare_broker.private_files import PRIVATE
-from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_broker.wire.same_text import refuse_half_characters
 
 app = typer.Typer(
     cls=LazyCommands,

@@ -22,11 +22,11 @@ from memshare_concepts.answering import AnswerFromMemories, answer
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, with_related
+from memshare_llm.build import open_budget, open_limited, open_metering
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
 from memshare_llm.limits.metered import Payer
 from memshare_llm.no_model import NONE_SET, require_model
 from memshare_llm.structured import DoesNotFit
-from memshare_llm.worker import open_budget, open_limited, open_metering
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.near_enough import near_enough, too_far

@@ -23,8 +23,8 @@ from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.forms import readable, refuse_too_long
 from memshare_broker.wire.messages import AgentTask, derived_id
+from memshare_broker.wire.same_text import refuse_half_characters
 from memshare_broker.wire.signing import open_signer
-from memshare_broker.wire.whole_characters import refuse_half_characters
 from memshare_llm.limits.usage import day_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient

@@ -16,7 +16,7 @@ from memshare.files.training_data import NAMES
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import loads, readable
 from memshare_broker.wire.messages import AgentTask
-from memshare_broker.wire.whole_characters import refuse_half_characters
+from memshare_broker.wire.same_text import refuse_half_characters
 
 _TOOLS = ("tools", "functions", "parallel_tool_calls", "tool_calls", "function_call", "tool_call_id")
 _INSTRUCTIONS = ("system", "developer")

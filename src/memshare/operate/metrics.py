@@ -21,12 +21,10 @@ from memshare_broker.presence import present
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
 from memshare_llm.limits.usage import UsageLog
-from memshare_memory.belief.bandit_arms import Arms
-from memshare_memory.belief.credibility import BANDIT, Bandit, as_shown, upper_bounds
+from memshare_memory.belief.bandit import BANDIT, Arms, Bandit, as_shown, upper_bounds
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import UNTRIED
-from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_trainer.lessons.lesson_log import RETRIEVERS
 
 log = logging.getLogger(__name__)

@@ -29,7 +29,7 @@ from memshare_memory.curate.traces import RECALLED
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import ConceptsReply
     from memshare.client.rest.calls.duplicates import DuplicatesReply
-    from memshare.operations.shares import RequestLimit, Shares  # of an extra, as commands are there without
+    from memshare.operations.caller_limits import RequestLimit, Shares  # of an extra, as commands are there without
 
 LONGEST = 30 * 86_400  # seconds; as long as the memory service knows that an outcome was told
 
@@ -92,21 +92,21 @@ class Backend:
     @cached_property
     def requests(self) -> RequestLimit:
         """Requests of a token or an address in a minute."""
-        from memshare.operations.shares import RequestLimit
+        from memshare.operations.caller_limits import RequestLimit
 
         return RequestLimit(self.redis, self.settings.request_limit, RAISED)
 
     @cached_property
     def failures(self) -> RequestLimit:
         """Wrong tokens of an address in a minute."""
-        from memshare.operations.shares import RequestLimit
+        from memshare.operations.caller_limits import RequestLimit
 
         return RequestLimit(self.redis, WRONG_TOKENS)
 
     @cached_property
     def shares(self) -> Shares:
         """Open tasks and offers of a token."""
-        from memshare.operations.shares import Shares
+        from memshare.operations.caller_limits import Shares
 
         return Shares(self.redis, self.settings.open_limit, self.settings.offer_limit)
 

@@ -234,7 +234,7 @@ def _computed(settings: Settings, pool: str) -> ConceptsReply:
     from memshare_concepts.gaps.gaps import gaps_now
     from memshare_concepts.nearly_same import proposed_names
     from memshare_concepts.pool_graph import encode, load
-    from memshare_concepts.summaries.summary import Summaries
+    from memshare_concepts.summaries import Summaries
 
     with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
         found = load(memory, client, pool, vectors=True)

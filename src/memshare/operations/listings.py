@@ -24,7 +24,7 @@ from memshare.client.replies import (
     WholeAgentReply,
     WorkerReply,
 )
-from memshare.client.rest.calls.sharing import Sharing
+from memshare.client.rest.calls.all_calls import Sharing
 from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller, audit
 from memshare.operations.dead_letters import pool_of_letter

@@ -70,7 +70,7 @@ def import_memories(
         wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
         chosen = choose(graded_runs(records_of(lines, "the file"), source), wanted, {}, caller.name, limit)
         why = {reason: len(ids) for reason, ids in chosen.left_out.items()}
-        found = PairsFile(chosen.memories, [], [])
+        found = chosen.pairs
     else:
         found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit)
     refused = [RefusedLine(line=number, why=fault) for number, fault in faults]

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted, FeedbackTaken, Recalled, RecalledMemory
+from memshare.client.rest.calls.all_calls import Sharing
 from memshare.client.rest.calls.journeys import JourneyReply
-from memshare.client.rest.calls.sharing import Sharing
 from memshare.operations import forms
 from memshare.operations.backend import Backend, KeptRecall
 from memshare.operations.caller import Caller, audit
@@ -43,8 +43,8 @@ from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.curate.requests import Edit
-from memshare_memory.door.messages import Found, JudgedMemory, RecallRequest
-from memshare_memory.memory import Mode, memory_id
+from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.memory import UNTRIED, Credibility, Mode, memory_id
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Where
 
@@ -83,7 +83,6 @@ def recall(
         asked_by=caller.name,
     )
     found = backend.client.memories.recall(request)
-    judged = {one.memory.id: one for one in backend.client.memories.judge([one.memory.id for one in found.found])}
     kept = KeptRecall(
         id=uuid4(),
         submitter=caller.name,
@@ -101,7 +100,7 @@ def recall(
         recall_id=kept.id,
         pool=pool,
         far=too_far(found.nearest.similarity if found.nearest else None, least),
-        memories=tuple(_told(one, judged.get(one.memory.id), least) for one in found.found),
+        memories=tuple(_told(one, least) for one in found.found),
         messages=turns,
         retriever_version=found.retriever_version,
     )
@@ -135,31 +134,29 @@ def _agent_or_pool(
     return None, pool
 
 
-def _told(found: Found, judged: JudgedMemory | None, least: float) -> RecalledMemory:
-    memory = found.memory
-    credibility = judged.credibility.p if judged else 1.0
-    credits_ = judged.credibility.credits if judged else 0
+def _told(found: Found, least: float) -> RecalledMemory:
+    memory, known = found.memory, found.credibility or Credibility(p=UNTRIED, credits=0)
     return RecalledMemory(
         **memory.model_dump(include={"id", "prompt", "answer", "agent", "kind", "submitter", "score", "status"}),
         created=memory.created,
         similarity=found.similarity,
-        credibility=credibility,
-        credits=credits_,
-        why=_why(found, credibility, credits_, least),
+        credibility=known.p,
+        credits=known.credits,
+        why=_why(found, known, least),
     )
 
 
-def _why(found: Found, credibility: float, credits_: int, least: float) -> str:
+def _why(found: Found, known: Credibility, least: float) -> str:
     """The reasons for showing a memory, as a sentence."""
     memory = found.memory
     about = "its statement" if memory.prompt is None else "its task"
     parts = [f"{about} is {'' if found.similarity >= least else 'not much '}like this one ({found.similarity:.2f})"]
     if memory.score is not None:
         parts.append(f"its answer was graded {memory.score:.0f} of 100")
-    trusted = f" (credibility {credibility:.2f})" if memory.is_statement else ""
+    trusted = f" (credibility {known.p:.2f})" if memory.is_statement else ""
     parts.append(
-        f"it was shown to {counted(credits_, 'graded task', 'graded tasks')}{trusted}"
-        if credits_
+        f"it was shown to {counted(known.credits, 'graded task', 'graded tasks')}{trusted}"
+        if known.credits
         else "no graded task was shown it yet"
     )
     if not found.proven:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memshare.client.errors import Conflict, Forbidden
 from memshare.client.replies import Accepted
-from memshare.client.rest.calls.sharing import Sharing
+from memshare.client.rest.calls.all_calls import Sharing
 from memshare.operations import forms
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit

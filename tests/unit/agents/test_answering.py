@@ -15,8 +15,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Turn, Usage
 from memshare_llm.chat import OLLAMA, Reply, Window
-from memshare_memory.belief.bandit_arms import Credit
-from memshare_memory.belief.credibility import features
+from memshare_memory.belief.bandit import Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory

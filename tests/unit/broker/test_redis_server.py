@@ -13,9 +13,9 @@ import redis
 from memshare_broker.app import kombu_url, lists_of, make_app, queue_named
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
+from memshare_broker.private_files import PATH_LIMIT
 from memshare_broker.redis_server import socket_path, socket_url, start
 from memshare_broker.settings import Settings
-from memshare_broker.sockets import PATH_LIMIT
 from tests.support.deployment import wait_for
 
 Start = Callable[[Path], Popen[bytes]]

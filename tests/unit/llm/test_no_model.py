@@ -5,9 +5,9 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
+from memshare_llm.build import open_limited
 from memshare_llm.models import open_chat
 from memshare_llm.no_model import NoModelSet, has_model, require_model
-from memshare_llm.worker import open_limited
 from memshare_scorer.draft import Draft
 from tests.support.scripted_chat import ScriptedChat
 

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 from memshare_broker.errors import NotYet, Reason, TryAgain
 from memshare_broker.wire.messages import Turn
 from memshare_llm import worker as resumed
+from memshare_llm.build import Unfinished
 from memshare_llm.chat import FirstToken, Reply
-from memshare_llm.worker import Unfinished
 from tests.support.scripted_chat import ScriptedChat
 
 BLUE, RED = (Turn(role="user", content="Blue?"),), (Turn(role="user", content="Red?"),)

@@ -22,10 +22,8 @@ from memshare_broker.presence import Presence, announce
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.budget import Budget, Cap, Holder
 from memshare_llm.limits.usage import Charge, UsageLog
-from memshare_memory.belief.bandit_arms import Arms, Credit
-from memshare_memory.belief.credibility import Arm, as_shown
-from memshare_memory.recall.adapter import PublishedAdapter
-from memshare_memory.recall.retriever import adapter_key, version_key
+from memshare_memory.belief.bandit import Arm, Arms, Credit, as_shown
+from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_trainer.lessons.lesson_log import RETRIEVERS
 
 Values = dict[tuple[str, ...], float]

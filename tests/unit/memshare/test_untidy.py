@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from memshare_concepts.nearly_same import Thin, duplicates, never_of_use, thin
-from memshare_memory.door.messages import Credibility, JudgedMemory
-from memshare_memory.memory import Memory
+from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.memory import Credibility, Memory
 from tests.support.memories import at, remembered
 
 DAY = 86_400.0

@@ -8,9 +8,9 @@ import redis
 from memshare_broker.errors import NotYet
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
+from memshare_llm.build import open_metering
 from memshare_llm.chat import FirstToken
 from memshare_llm.limits.usage import Kind, UsageLog, Used
-from memshare_llm.worker import open_metering
 from memshare_trainer.labels import Labeller
 from tests.support.deployment import wait_for
 from tests.support.lessons import lesson

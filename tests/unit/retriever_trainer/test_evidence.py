@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.lessons import Evidence, Lesson
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.learning import replay_buffer

@@ -16,8 +16,7 @@ from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, Les
 from memshare_llm.no_model import NoModel
 from memshare_llm.structured import NeverFits
 from memshare_memory.belief.trust import retriever_key
-from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.retriever import Adapter, Retriever
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.learning.rewriting import roll_back

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.learning.adapter_state import PRIOR, State
 from memshare_trainer.learning.proof import Words
 from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step

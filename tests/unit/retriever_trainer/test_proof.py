@@ -17,7 +17,7 @@ from memshare.demo.text_to_sql import read_questions
 from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
 from memshare_memory.belief.trust import Standing, Standings
 from memshare_memory.encoders.open_encoder import open_encoder
-from memshare_memory.recall.adapter import Adapter
+from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.learning.proof import HALF_LIFE, People, Vouching, judged, lower_bound
 from tests.support.memories import remembered
 

@@ -13,12 +13,12 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores.store import Layout
-from memshare_memory.stores.store_metadata import StoreMetadata, require_same
+from memshare_memory.stores.store import Layout, StoreMetadata, require_same
 
 _METADATA = "memshare.json"
 _OWNER = "owner.json"
-_ENGINE = "engine"
+ENGINE, FRESH, OLD = "engine", "engine.fresh", "engine.old"
+"""Folders in a pool's: of the engine's files, of new ones while they are written, and of old ones until they go."""
 _LOCK = "lock"
 
 # The engine maps sparse files, and a write to one on a full disk kills the process (SIGBUS) without an
@@ -42,7 +42,7 @@ def layout_of(folder: Path) -> Layout | None:
 def prepare(folder: Path, layout: Layout) -> Path:
     """Make the folder or check that it was made for this layout; returns the engine's folder in it."""
     try:
-        (folder / _ENGINE).mkdir(parents=True, exist_ok=True)
+        (folder / ENGINE).mkdir(parents=True, exist_ok=True)
         require_room(folder)
         if not (folder / _METADATA).exists():
             write_whole(folder / _METADATA, StoreMetadata.of(layout))
@@ -57,29 +57,14 @@ def prepare(folder: Path, layout: Layout) -> Path:
         f"The pool in {str(folder)!r}",
         "start with another MEMSHARE_DATA folder and another Redis",
     )
-    return folder / _ENGINE
-
-
-def engine_of(folder: Path) -> Path:
-    """The engine's folder in a pool's."""
-    return folder / _ENGINE
-
-
-def fresh_of(folder: Path) -> Path:
-    """Where the engine's new files are while they are written."""
-    return folder / f"{_ENGINE}.fresh"
-
-
-def old_of(folder: Path) -> Path:
-    """Where the engine's files from before are until they are removed; the new ones are whole then."""
-    return folder / f"{_ENGINE}.old"
+    return folder / ENGINE
 
 
 def end_rewrite(folder: Path) -> None:
     """End what a killed process began when it rewrote the engine's files; who calls this has the folder's lock."""
-    fresh, old = fresh_of(folder), old_of(folder)
+    fresh, old = folder / FRESH, folder / OLD
     if old.exists() and fresh.exists():
-        fresh.rename(folder / _ENGINE)
+        fresh.rename(folder / ENGINE)
     for left in (fresh, old):
         shutil.rmtree(left, ignore_errors=True)
 

@@ -1,10 +1,8 @@
-"""Integrity of an embedded pool: its seal when it is closed, its tally while it is open, and the error for damage.
+"""Integrity of an embedded pool: its seal when it is closed, its tally and counts while it is open, errors of damage.
 
-What is counted of an open pool: memories by pool and status, and the tally, a fingerprint of them all.
-
-The tally lies in a file beside the engine, in memory that is shared with the file, so that a write costs a microsecond
-and kill -9 loses none. Before a write to the engine it says what will be, and after it what is: one of the two is true
-whenever the process ends.
+The tally is a fingerprint of all memories. It lies in a file beside the engine, in memory that is shared with the file,
+so that a write costs a microsecond and kill -9 loses none. Before a write to the engine it says what will be, and after
+it what is: one of the two is true whenever the process ends.
 """
 
 from __future__ import annotations
@@ -172,8 +170,8 @@ class Sum(NamedTuple):
         """The sum after digests of some memories went and others came."""
         memories, mark = self
         for step, digests in ((-1, removed), (1, added)):
-            for one in digests:
-                memories, mark = memories + step, mark ^ one
+            for digest in digests:
+                memories, mark = memories + step, mark ^ digest
         return Sum(memories, mark)
 
 

@@ -16,8 +16,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedR
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memshare_memory.stores import points
-from memshare_memory.stores.store import Layout
-from memshare_memory.stores.store_metadata import StoreMetadata, place_of, require_same
+from memshare_memory.stores.store import Layout, StoreMetadata, place_of, require_same
 
 _LATER = (408, 425, 429)
 _KEY = (401, 403)
@@ -220,7 +219,7 @@ def _place(name: str, address: str) -> str:
 
 def _behind(client: QdrantClient) -> str | None:
     aliases = client.get_aliases().aliases
-    return next((one.collection_name for one in aliases if one.alias_name == ALIAS), None)
+    return next((alias.collection_name for alias in aliases if alias.alias_name == ALIAS), None)
 
 
 def _create(client: QdrantClient, name: str, metadata: StoreMetadata) -> None:

@@ -12,6 +12,7 @@ from qdrant_client import QdrantClient, models
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores import points
+from memshare_memory.stores.bm25 import Sparse
 from memshare_memory.stores.server.server_collection import answering, collection_beside, connected, current_collection
 from memshare_memory.stores.store import (
     EXACT,
@@ -24,7 +25,6 @@ from memshare_memory.stores.store import (
     Query,
     RawPage,
     RawPoint,
-    Sparse,
     Vectors,
     Where,
 )
@@ -74,9 +74,9 @@ class ServerStore:
 
     def _staying(self, ids: Sequence[UUID]) -> dict[UUID, dict[str, Any]]:
         """Fields that stay with the memories of these ids that exist."""
-        named = [str(one) for one in ids]
+        named = [str(name) for name in ids]
         found = self._client.retrieve(self._collection, named, with_payload=points.STAYING) if named else []
-        return points.staying((one.id, one.payload) for one in found)
+        return points.staying((point.id, point.payload) for point in found)
 
     def search(self, queries: Sequence[Query]) -> list[list[Hit]]:
         if not queries:
@@ -86,7 +86,7 @@ class ServerStore:
         return [
             points.hits(
                 query,
-                ((points.memory(one.id, one.payload, self.unreadable), one.score, one.vector) for one in some.points),
+                ((points.memory(hit.id, hit.payload, self.unreadable), hit.score, hit.vector) for hit in some.points),
             )
             for query, some in zip(queries, found, strict=True)
         ]
@@ -118,9 +118,9 @@ class ServerStore:
         # By a filter, as what is not there any more would be refused by its id.
         changes: list[models.UpdateOperation] = [
             models.SetPayloadOperation(
-                set_payload=models.SetPayload(payload={points.CREDIBILITY: how}, filter=_filter(Where(ids=[one])))
+                set_payload=models.SetPayload(payload={points.CREDIBILITY: how}, filter=_filter(Where(ids=[memory])))
             )
-            for one, how in noted.items()
+            for memory, how in noted.items()
         ]
         with answering(self._address):
             if changes:
@@ -137,19 +137,19 @@ class ServerStore:
             return {}
         with answering(self._address):
             found = self._client.retrieve(
-                self._collection, [str(one) for one in ids], with_payload=False, with_vectors=[points.DENSE]
+                self._collection, [str(memory) for memory in ids], with_payload=False, with_vectors=[points.DENSE]
             )
-        return {UUID(str(one.id)): dense for one in found if (dense := points.dense_of(one.vector)) is not None}
+        return {UUID(str(point.id)): dense for point in found if (dense := points.dense_of(point.vector)) is not None}
 
     def both_of(self, ids: Sequence[UUID]) -> dict[UUID, NDArray[np.float32]]:
         if not ids:
             return {}
-        named = [str(one) for one in ids]
+        named = [str(memory) for memory in ids]
         with answering(self._address):
             found = self._client.retrieve(
                 self._collection, named, with_payload=[points.MASKED], with_vectors=[points.DENSE]
             )
-        return points.both_in((one.id, one.payload, one.vector) for one in found)
+        return points.both_in((point.id, point.payload, point.vector) for point in found)
 
     def raw(self, limit: int, after: UUID | None = None, *, text_alone: bool = False) -> RawPage:
         with answering(self._address):
@@ -160,13 +160,13 @@ class ServerStore:
                 with_payload=[points.WHOLE] if text_alone else True,
                 with_vectors=False if text_alone else [points.DENSE],
             )
-        raw = [RawPoint(UUID(str(one.id)), one.payload or {}, points.dense_of(one.vector)) for one in found]
+        raw = [RawPoint(UUID(str(point.id)), point.payload or {}, points.dense_of(point.vector)) for point in found]
         return RawPage(raw, UUID(str(following)) if following else None)
 
     def delete(self, ids: Sequence[UUID]) -> None:
         with answering(self._address):
             if ids:
-                self._client.delete(self._collection, [str(one) for one in ids], wait=True)
+                self._client.delete(self._collection, [str(memory) for memory in ids], wait=True)
                 self.unreadable -= set(ids)
 
 
@@ -200,7 +200,7 @@ def _request(query: Query) -> models.QueryRequest:
         )
     return models.QueryRequest(
         query=models.RrfQuery(rrf=models.Rrf(k=points.RRF_K)),
-        prefetch=[one.model_copy(update={"limit": points.depth(query.limit)}) for one in rankings],
+        prefetch=[ranking.model_copy(update={"limit": points.depth(query.limit)}) for ranking in rankings],
         limit=query.limit,
         with_payload=[points.WHOLE],
         with_vector=[points.DENSE],
@@ -219,12 +219,12 @@ def _filter(where: Where) -> models.Filter:
         for mark in points.wanted_marks(where)
     ]
     if where.ids is not None:
-        must.append(models.HasIdCondition(has_id=[str(one) for one in where.ids]))
+        must.append(models.HasIdCondition(has_id=[str(memory) for memory in where.ids]))
     if where.without_task:
         must.append(models.IsEmptyCondition(is_empty=models.PayloadField(key="task_id")))
     apart: list[models.Condition] = []
     if where.ids_not:
-        apart.append(models.HasIdCondition(has_id=[str(one) for one in where.ids_not]))
+        apart.append(models.HasIdCondition(has_id=[str(memory) for memory in where.ids_not]))
     if where.submitter_not:
         match = models.MatchAny(any=list(where.submitter_not))
         apart.append(models.FieldCondition(key="submitter", match=match))

@@ -18,7 +18,7 @@ from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters.cluster import Cluster, Clusters
-    from memshare_concepts.summaries.summary import ClusterSummary
+    from memshare_concepts.summaries import ClusterSummary
 
 
 def summary(
@@ -56,7 +56,7 @@ def summary(
 
 def stored_summary(found: OpenedConcepts, one: Cluster) -> ClusterSummary | None:
     """The summary of a cluster that was written before, if there is one."""
-    from memshare_concepts.summaries.summary import Summaries
+    from memshare_concepts.summaries import Summaries
 
     return Summaries(found.redis, found.concepts.pool).of(one.memories)
 
@@ -86,7 +86,7 @@ def summary_as_json(said: ClusterSummary, one: Cluster) -> dict[str, Any]:
 
 
 def _written(found: OpenedConcepts, one: Cluster, payer: str) -> ClusterSummary:
-    from memshare_concepts.summaries.summary import Summaries, reading, summarise
+    from memshare_concepts.summaries import Summaries, reading, summarise
 
     settings, concepts = found.client.settings, found.concepts
     read = reading(concepts.graph, one, concepts.memories)

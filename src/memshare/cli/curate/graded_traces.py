@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from memshare.client.client import Client
-from memshare.client.pools import new_ids
 from memshare.files.graded.choosing import FIELD, GradedFile, RunChoice, choose, presidio, programs, read_runs
 from memshare.files.graded.sources import Source
-from memshare.files.pairs import PairsFile, unknown_pools
 from memshare.terminal.console import console, errors, one_line, print_json, progress_bar, short, table
 from memshare.terminal.ids import counted, the_pool
 from memshare_broker.errors import BadInput
+from memshare_memory.memory import Memory
 
 From = Annotated[
     Source | None,
@@ -37,19 +37,10 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come in,
 EXAMPLES = 5
 
 
-def import_graded(
-    client: Client,
-    files: Sequence[Path],
-    wanted: RunChoice,
-    submitter: str,
-    bring_in: Callable[[Client, PairsFile], None],
-    *,
-    new_pool: bool,
-    mask: bool,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
-    """Bring the chosen runs in, and say why the others are left out; those that are there already stay as they are."""
+def read_graded(
+    client: Client, files: Sequence[Path], wanted: RunChoice, submitter: str, *, mask: bool
+) -> tuple[int, GradedFile]:
+    """How many runs there are, and those that are chosen."""
     cards = client.agents()
     if wanted.agent and not wanted.agent.startswith(FIELD) and wanted.agent not in cards:
         raise BadInput(f"No agent is called {wanted.agent!r}. There are: {', '.join(sorted(cards))}.")
@@ -59,33 +50,26 @@ def import_graded(
     with errors.status("Reading …"):
         runs = read_runs(files, wanted.source)
     grade = programs({name: card.rubric for name, card in cards.items()}, client.settings.agents_dir)
-    pools = {name: card.pool for name, card in cards.items()}
-    limit = client.settings.prompt_limit
+    pools, limit = {name: card.pool for name, card in cards.items()}, client.settings.prompt_limit
     with progress_bar("Choosing", len(runs)) as bar:
-        found = choose(
-            runs, wanted, pools, submitter, limit, grade=grade, masked=masked, advance=lambda: bar(advance=1)
-        )
-    if not new_pool and (unknown := unknown_pools(client, PairsFile(found.memories, [], []))):
-        raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
-    new = new_ids(client, found.ids)
-    fresh = [one for one in found.memories if one.id in new]
-    if not dry_run:
-        bring_in(client, PairsFile(fresh, [], []))
-    counts = {
-        "runs": len(runs),
-        "imported": len(found.memories),
-        "new": len(fresh),
-        "there": len(found.ids) - len(fresh),
-    }
+        advance = partial(bar, advance=1)
+        found = choose(runs, wanted, pools, submitter, limit, grade=grade, masked=masked, advance=advance)
+    return len(runs), found
+
+
+def show_graded(found: GradedFile, runs: int, fresh: Sequence[Memory], *, dry_run: bool, as_json: bool) -> None:
+    """Say how many of the runs came in, of which `fresh` are new, and why the others were left out."""
+    there = len(found.memories) - len(fresh)
     if as_json:
+        counts = {"runs": runs, "imported": len(found.memories), "new": len(fresh), "there": there}
         left_out = {why: len(ids) for why, ids in found.left_out.items()}
         by = {"score": found.score, "at_least": found.at_least, "scale": found.scale, "dry_run": dry_run}
         print_json(counts | {"left_out": left_out} | by)
         return
     said = "Nothing was done. It would import" if dry_run else "Imported"
     console.print(
-        f"{said} {counted(len(found.memories))} of {len(runs):,} runs: {len(fresh):,} new, {counts['there']:,} there"
-        f" already.{_by(found)}"
+        f"{said} {counted(len(found.memories))} of {runs:,} runs: {len(fresh):,} new, {there:,} there already."
+        f"{_by(found)}"
     )
     if found.left_out:
         rows = [(why, len(ids), short(", ".join(ids[:2]))) for why, ids in found.left_out.items()]

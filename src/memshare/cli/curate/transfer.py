@@ -22,7 +22,8 @@ from memshare.cli.curate.graded_traces import (
     Scale,
     ScoreName,
     Scores,
-    import_graded,
+    read_graded,
+    show_graded,
 )
 from memshare.cli.options import Json, OnlyPool, Submitter, Yes
 from memshare.client.answering import paid_chat
@@ -337,13 +338,11 @@ def import_memories(
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
-        import_graded(
-            client, files, wanted, submitter, _bring_in, new_pool=new_pool, mask=mask, dry_run=dry_run, as_json=as_json
-        )
-        return
-    if any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
+        runs, graded = read_graded(client, files, wanted, submitter, mask=mask)
+        found = graded.pairs
+    elif any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
         raise BadInput("--score, --dry-run and such go with --from, which names the tool that wrote the file.")
-    if is_document(file):
+    elif is_document(file):
         found = read_statements(file, the_pool(client, pool), submitter, limit)
     elif facts:
         raise BadInput(f"--facts takes a document: text, Markdown, HTML or PDF. {str(file)!r} is none.")
@@ -352,10 +351,17 @@ def import_memories(
         found = read_pairs(file, pool, pool_of_agent, submitter, limit)
     if not new_pool and (unknown := unknown_pools(client, found)):
         raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
-    if facts:
+    if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
-    ids, new, left_out = found.ids, len(new_ids(client, found.ids)), len(found.left_out)
+    ids, unknown_ids, left_out = found.ids, new_ids(client, found.ids), len(found.left_out)
+    if source:  # of graded runs, those that are there already stay as they are
+        fresh = [memory for memory in found.whole if memory.id in unknown_ids]
+        if not dry_run:
+            _bring_in(client, found._replace(whole=fresh))
+        show_graded(graded, runs, fresh, dry_run=dry_run, as_json=as_json)
+        return
+    new = len(unknown_ids)
     _bring_in(client, found)
     if as_json:
         more = {"left_out": left_out} if left_out else {}

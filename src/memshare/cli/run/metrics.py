@@ -16,7 +16,7 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import set_up
 from memshare_broker.settings import load_settings
-from memshare_memory.belief.credibility import Bandit
+from memshare_memory.belief.bandit import Bandit
 
 REPLY_WITHIN = 3.0  # seconds for Redis; Prometheus itself waits ten
 

@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean, median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from memshare.extras import names_extra
 from memshare.files.graded.records import read_text, records_of
 from memshare.files.graded.runs import GradedRun
 from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
+from memshare.files.pairs import PairsFile
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.forms import LONGEST_LABEL, checked, one_line
 from memshare_broker.wire.grades import CriterionScore, Score
@@ -53,9 +54,9 @@ class GradedFile(NamedTuple):
     scale: tuple[float, float]
 
     @property
-    def ids(self) -> list[UUID]:
-        """The ids of all memories."""
-        return [one.id for one in self.memories]
+    def pairs(self) -> PairsFile:
+        """The same as a file of exported memories."""
+        return PairsFile(self.memories, [], [])
 
 
 def read_runs(files: Sequence[Path], source: Source) -> list[GradedRun]:
@@ -80,54 +81,63 @@ def choose(
     `advance` is called for each run.
     """
     score = _score_of(runs, wanted)
-    values = {one.id: value for one in runs if score and (value := _mean(one.scores.get(score, ()))) is not None}
-    scale = _scale(wanted.scale, score, values)
-    least = _least(wanted.at_least, score, values)
+    values = {run.id: value for run in runs if score and (value := _mean(run.scores.get(score, ()))) is not None}
+    scale, least = _scale(wanted.scale, score, values), _least(wanted.at_least, score, values)
     memories, left_out = dict[UUID, Memory](), defaultdict[str, list[str]](list)
     for run in runs:
         advance()
         agent, kind, value = _said(run, wanted.agent), _said(run, wanted.kind), values.get(run.id)
-        pool = wanted.pool or pool_of_agent.get(agent or "")
-        why, grades = _refused(run, limit), None
-        if why is None and value is not None and least is not None and value < least:
-            why = UNDER
-        if why is None and pool:
-            try:
-                grades = grade(agent, kind, run.prompt or "", run.answer or "")
-                why = REFUSED if grades and not grades.accepted else None
-            except GiveUp:
-                why = REFUSED
-        if why is None and pool and score and value is None and grades is None:
+        pool = wanted.pool or pool_of_agent.get(agent or "", "")
+        grades: Score | None = None
+        is_under = value is not None and least is not None and value < least
+        why = _refused(run, limit) or (UNDER if is_under else None if pool else NO_AGENT)
+        if why is None:
+            grades, why = _graded(grade, agent, kind, run)
+        if why is None and score and value is None and grades is None:
             why = NO_SCORE
-        if why or not pool:
-            left_out[why or NO_AGENT].append(run.id)
+        if why is None:
+            prompt, answer = masked(run.prompt or ""), masked(run.answer or "")
+            name = memory_id(pool, prompt, answer)
+            why = SAME if name in memories else None
+        if why is not None:
+            left_out[why].append(run.id)
             continue
-        prompt, answer = masked(run.prompt or ""), masked(run.answer or "")
-        if (name := memory_id(pool, prompt, answer)) in memories:
-            left_out[SAME].append(run.id)
-            continue
-        now, given, criteria, percent = time.time(), "", dict[str, CriterionScore](), None
-        if value is not None:
-            percent, given = round(100 * (value - scale[0]) / (scale[1] - scale[0]), 6), f", {score} {value:g}"
-            criteria[one_line(f"{wanted.source}: {score}")] = CriterionScore(low=percent, high=percent, points=100)
-        memories[name] = checked(
-            Memory,
-            one_line(f"The run {run.id}"),
-            id=name,
-            pool=pool,
-            prompt=prompt,
-            answer=answer,
-            agent=agent,
-            kind=kind,
-            submitter=submitter,
-            model=one_line(run.model) if run.model else None,
-            score=grades.total if grades else percent,
-            criteria=criteria | (grades.criteria if grades else {}),
-            rubric_version=grades.rubric_version if grades else None,
-            source=one_line(f"{wanted.source} {run.id}{given}"),
-            created=min(run.when or now, now),
-        )
+        worth = _worth(run, wanted.source, score, value, scale, grades)
+        told = {"id": name, "pool": pool, "prompt": prompt, "answer": answer, "agent": agent, "kind": kind}
+        memories[name] = checked(Memory, one_line(f"The run {run.id}"), **told, submitter=submitter, **worth)
     return GradedFile(list(memories.values()), dict(left_out), score, least, scale)
+
+
+def _graded(grade: Grade, agent: str | None, kind: str | None, run: GradedRun) -> tuple[Score | None, str | None]:
+    """The grade of a run by its rubric's programs, and why it is left out, if it is."""
+    try:
+        grades = grade(agent, kind, run.prompt or "", run.answer or "")
+    except GiveUp:
+        return None, REFUSED
+    return grades, REFUSED if grades and not grades.accepted else None
+
+
+def _worth(
+    run: GradedRun,
+    source: Source,
+    score: str | None,
+    value: float | None,
+    scale: tuple[float, float],
+    grades: Score | None,
+) -> dict[str, Any]:
+    """The fields of a memory that say what a run was worth, when it was, and where it comes from."""
+    now, given, criteria, percent = time.time(), "", dict[str, CriterionScore](), None
+    if value is not None:
+        percent, given = round(100 * (value - scale[0]) / (scale[1] - scale[0]), 6), f", {score} {value:g}"
+        criteria[one_line(f"{source}: {score}")] = CriterionScore(low=percent, high=percent, points=100)
+    return {
+        "model": one_line(run.model) if run.model else None,
+        "score": grades.total if grades else percent,
+        "criteria": criteria | (grades.criteria if grades else {}),
+        "rubric_version": grades.rubric_version if grades else None,
+        "source": one_line(f"{source} {run.id}{given}"),
+        "created": min(run.when or now, now),
+    }
 
 
 def _refused(run: GradedRun, limit: int) -> str | None:

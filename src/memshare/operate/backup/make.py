@@ -1,14 +1,9 @@
 """Makes a backup of a deployment that runs: pool, Redis, the user's agents and rubrics, as they are at one moment.
 
-Copies a pool that is in use, from the door of its memory service to a file, as it is at one moment.
-
-Passes go over the whole pool while others write; each brings the copy up to date. The last one is made while nobody
-writes, and has little left to do.
-
-Reads the keys of a deployment while Redis lets nobody write, so that they fit each other.
-
-Reading goes on meanwhile. Messages on their way to a worker are left out: the ledger has every open message, and the
-sweeper sends it again.
+Passes go over the whole pool, by the door of its memory service, while others write; each brings the copy up to date.
+The last one is made while nobody writes, and has little left to do. The keys of Redis are read while it lets nobody
+write, so that they fit each other; reading goes on meanwhile. Messages on their way to a worker are left out: the
+ledger has every open message, and the sweeper sends it again.
 """
 
 from __future__ import annotations

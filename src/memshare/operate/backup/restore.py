@@ -1,11 +1,8 @@
 """Restores a deployment from a backup while nothing of it runs: all of it, or nothing that would be used.
 
 The new pool is made beside the old one. From the first change to the last a mark stands in Redis, without which nothing
-starts; so a restore that was broken off is run again, and begins anew.
-
-Writes the keys of a deployment as they were.
-
-Messages that were open are sent by the first sweep: none is on its way to a worker any more.
+starts; so a restore that was broken off is run again, and begins anew. Messages that were open are sent by the first
+sweep: none is on its way to a worker any more.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Step, Turn, Usage
+from memshare_llm.build import Unfinished
 from memshare_llm.chat import Chat, Reply
 from memshare_llm.limits.metered import Payer
-from memshare_llm.worker import Unfinished
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall

@@ -12,7 +12,7 @@ from memshare_concepts.clusters.cluster import Cluster, Topic
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import levels_of
 from memshare_concepts.quoting import LONGEST
-from memshare_concepts.summaries.summary import MOST_CHARACTERS, MOST_READ, ClusterSummary, reading, summarise
+from memshare_concepts.summaries import MOST_CHARACTERS, MOST_READ, ClusterSummary, reading, summarise
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

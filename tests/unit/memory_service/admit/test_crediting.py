@@ -10,8 +10,7 @@ from memshare_broker.wire.grades import GradedTask, JudgedAnswer, MemoriesCredit
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms, GradeOfKind
-from memshare_memory.belief.credibility import ALPHA
+from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.reward import Usual, usual
 from memshare_memory.memory import FLOOR, Memory

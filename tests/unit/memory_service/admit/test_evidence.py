@@ -15,7 +15,7 @@ from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms, GradeOfKind
+from memshare_memory.belief.bandit import Arms, GradeOfKind
 from memshare_memory.belief.trust import waiting_key
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool

@@ -11,8 +11,7 @@ from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.messages import OutsidePair, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms, GradeOfKind
-from memshare_memory.belief.credibility import ALPHA
+from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget

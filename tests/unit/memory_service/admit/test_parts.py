@@ -13,7 +13,7 @@ from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AgentPair, PartAnswer, PartPair, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms
+from memshare_memory.belief.bandit import Arms
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import Memory, memory_id

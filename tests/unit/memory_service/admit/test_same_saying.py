@@ -11,8 +11,7 @@ import redis
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms, Credit
-from memshare_memory.belief.credibility import in_general
+from memshare_memory.belief.bandit import Arms, Credit, in_general
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, RestoreForgotten

@@ -20,7 +20,7 @@ from memshare_memory.admit.admission import NEAR_DUPLICATE, SAME_ANSWERS, memory
 from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.bandit_arms import Arms
+from memshare_memory.belief.bandit import Arms
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import CANDIDATES, Recall

@@ -9,8 +9,7 @@ import redis
 
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_memory.belief.bandit_arms import Arms, Credit
-from memshare_memory.belief.credibility import Arm, D
+from memshare_memory.belief.bandit import Arm, Arms, Credit, D
 
 PROCESSES, TASKS = 8, 250
 MEMORIES = [UUID(int=number) for number in range(5)]

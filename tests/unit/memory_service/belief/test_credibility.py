@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from memshare_memory.belief.credibility import ALPHA, FEATURES, Arm, corrected, features, in_general, upper_bounds
+from memshare_memory.belief.bandit import ALPHA, FEATURES, Arm, corrected, features, in_general, upper_bounds
 from memshare_memory.memory import KNOWLEDGE
 from tests.support.memories import remembered
 

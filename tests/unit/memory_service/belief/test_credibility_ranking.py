@@ -6,15 +6,13 @@ import pytest
 import redis
 
 from memshare_broker.presence import INVENTED
-from memshare_memory.belief.bandit_arms import Credit
-from memshare_memory.belief.credibility import Bandit, features
+from memshare_memory.belief.bandit import Bandit, Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.conflicts import Verdict
 from memshare_memory.memory import Memory
-from memshare_memory.recall.adapter import Adapter
-from memshare_memory.recall.query import RecallQuery
+from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.retriever import Retriever
+from memshare_memory.recall.retriever import Adapter, Retriever
 from memshare_memory.stores.store import Where
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
@@ -153,7 +151,7 @@ def test_a_memory_of_a_kind_is_told_by_the_kinds_of_the_tasks_that_it_was_shown_
 
     found = []
     for kind in ("limerick", "sonnet"):
-        asked = RecallQuery(pool="poem", text="red lamp", k=3, kind=kind)
+        asked = RecallRequest(pool="poem", text="red lamp", k=3, kind=kind)
         [answer] = judging.nearest_each([(asked, judging.encode(["red lamp"]))])
         found.append(prompts(answer.hits))
 
@@ -249,7 +247,7 @@ def test_what_is_unproven_is_not_shown_where_a_memory_that_a_person_brought_in_d
     known = remember(judging, NUMBER, "It is 4711.", kind="riddle")
     lie = remember(judging, LIE, "It is 9999.", submitter="eve", task_id="eve", kind="limerick")
     standing.conflicts.judge("poem", known.id, lie.id, said)
-    asked = RecallQuery(pool="poem", text=LIE, k=3, among=Where(kind="limerick"))
+    asked = RecallRequest(pool="poem", text=LIE, k=3, among=Where(kind="limerick"))
 
     [ranked] = judging.nearest_each([(asked, judging.encode([LIE]))])
 

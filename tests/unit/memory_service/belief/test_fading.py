@@ -4,8 +4,21 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.belief.bandit_arms import _SINCE, Arms, Credit, GivenCredit, arms_key, given_key, less
-from memshare_memory.belief.credibility import Arm, Array, Bandit, D, in_general, upper_bounds
+from memshare_memory.belief.bandit import (
+    _SINCE,
+    Arm,
+    Arms,
+    Array,
+    Bandit,
+    Credit,
+    D,
+    GivenCredit,
+    arms_key,
+    given_key,
+    in_general,
+    less,
+    upper_bounds,
+)
 from memshare_memory.memory import UNTRIED
 from tests.support.memories import remembered
 

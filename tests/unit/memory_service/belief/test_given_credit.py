@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.belief.bandit_arms import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
+from memshare_memory.belief.bandit import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
 from memshare_memory.belief.reward import Usual, usual
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)

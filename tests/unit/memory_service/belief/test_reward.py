@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_memory.belief.bandit_arms import Arms, GradeOfKind
-from memshare_memory.belief.credibility import ALPHA, Arm, Array, features, in_general, upper_bounds
+from memshare_memory.belief.bandit import ALPHA, Arm, Arms, Array, GradeOfKind, features, in_general, upper_bounds
 from memshare_memory.belief.reward import BEST, Usual, of_score, of_verdict, usual
 from memshare_memory.memory import FLOOR
 from tests.support.memories import remembered

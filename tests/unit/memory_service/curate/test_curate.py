@@ -13,8 +13,7 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.belief.bandit_arms import Credit
-from memshare_memory.belief.credibility import in_general
+from memshare_memory.belief.bandit import Credit, in_general
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import BATCH, Curate
 from memshare_memory.curate.forgetting import Forgetting

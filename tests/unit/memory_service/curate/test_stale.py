@@ -13,8 +13,8 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.adapter import Adapter
 from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Adapter
 from tests.support.graded import as_pair, graded
 from tests.support.memories import remembered
 

@@ -9,14 +9,13 @@ import redis
 
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_memory.belief.bandit_arms import Credit
-from memshare_memory.belief.credibility import in_general
-from memshare_memory.belief.credibility_ranking import CredibilityEstimate, CredibilityRanking
+from memshare_memory.belief.bandit import Credit, in_general
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.forget.trash import INDEX, KEEP_SECONDS
-from memshare_memory.memory import Memory
+from memshare_memory.memory import Credibility, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where
@@ -207,7 +206,7 @@ def test_with_roll_back_the_credit_that_a_submitters_tasks_gave_is_taken_back_in
     arms = CredibilityRanking(redis_client).arms
     arms.add("poem", "fair", [Credit(one.id, in_general(one), 0.9) for one in (lamp, boat)], submitter="ada")
 
-    def judged() -> list[CredibilityEstimate]:
+    def judged() -> list[Credibility]:
         return [curate.judge([one.id])[0][1] for one in (lamp, boat, own)]
 
     fair = judged()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.errors import GiveUp
 from memshare_memory.door.messages import RecallRequest
-from memshare_memory.door.recalls import RecallBatches
+from memshare_memory.door.service import RecallBatches
 from memshare_memory.encoders.shared_batches import MOST
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever

@@ -12,8 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_memory.belief.bandit_arms import Arms, Credit
-from memshare_memory.belief.credibility import Bandit, in_general
+from memshare_memory.belief.bandit import Arms, Bandit, Credit, in_general
 from memshare_memory.encoders.encoder import BUNDLED, ENCODER, bundled_folder, folder_of, origin_of, tuned_name
 from memshare_memory.encoders.reach import Reach
 from memshare_memory.pool.encoder_generation import EXPORTS, encoder_named, name_in_use, open_pool

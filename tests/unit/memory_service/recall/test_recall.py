@@ -12,11 +12,10 @@ from memshare_broker.wire.messages import Embedding
 from memshare_memory.belief.trust import Standing, Standings, standings_key
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, folded
-from memshare_memory.recall.adapter import Adapter, PublishedAdapter
 from memshare_memory.recall.batch import CANDIDATES_RANKED
-from memshare_memory.recall.query import RecallQuery
+from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.recall import Mode, Recall, sparse_of
-from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
+from memshare_memory.recall.retriever import Adapter, PublishedAdapter, Retriever, adapter_key, version_key
 from memshare_memory.stores.store import Hit, Query, Vectors
 from tests.support.memories import prompts, remembered
 from tests.support.word_encoder import WordEncoder
@@ -289,7 +288,7 @@ def test_no_unproven_memory_has_the_place_of_a_proven_one_with_the_same_prompt(r
 def asked_of(recall: Recall, text: str, reader: str | None = None) -> list[str | None]:
     """What is recalled as at the door, with the masked text."""
     rows = recall.begin(text, "ada", masking=True).result()
-    wanted = RecallQuery(pool="poem", text=text, k=3, reader=reader)
+    wanted = RecallRequest(pool="poem", text=text, k=3, reader=reader)
     return prompts(recall.nearest_each([(wanted, rows)])[0].hits)
 
 
@@ -349,7 +348,7 @@ def test_ones_own_answer_to_the_same_task_in_another_spelling_is_no_example_for_
     remember(recall, *own, memory("Where is Arles?", submitter="ada", task_id="3"))
 
     def shown(submitter: str) -> list[str | None]:
-        wanted = RecallQuery(pool="poem", text=asked, k=3, submitter=submitter)
+        wanted = RecallRequest(pool="poem", text=asked, k=3, submitter=submitter)
         return prompts(recall.nearest_each([(wanted, recall.encode([asked]))])[0].hits)
 
     assert shown("ada") == ["Where is Arles?"]
@@ -362,7 +361,7 @@ def test_many_own_answers_to_the_same_task_leave_room_for_other_memories(
     remember(recall, *(memory("red lamp", f"Mine {one}.", submitter="ada", task_id=f"{one}") for one in range(60)))
     remember(recall, memory("red shoe", submitter="ben"))
     limits = searched(recall, monkeypatch)
-    wanted = RecallQuery(pool="poem", text="red lamp", k=3, submitter="ada")
+    wanted = RecallRequest(pool="poem", text="red lamp", k=3, submitter="ada")
 
     assert prompts(recall.nearest_each([(wanted, recall.encode(["red lamp"]))])[0].hits) == ["red shoe"]
     assert limits == [CANDIDATES_RANKED, 2 * CANDIDATES_RANKED]
@@ -383,7 +382,7 @@ def test_recalls_of_one_batch_are_searched_together_in_every_round(
 
     monkeypatch.setattr(recall.store, "search", noted)
     wanted = {"red lamp": 2, "old hat": 1, "red lamp by the sea": 2, "nothing wanted": 0}
-    asked = [(RecallQuery(pool="poem", text=text, k=k), recall.encode([text])) for text, k in wanted.items()]
+    asked = [(RecallRequest(pool="poem", text=text, k=k), recall.encode([text])) for text, k in wanted.items()]
 
     batched = [prompts(one.hits) for one in recall.nearest_each(asked)]
 

@@ -11,8 +11,7 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_memory.belief.trust import Standing, Standings, standings_key, standings_number_key
-from memshare_memory.recall.adapter import Adapter, PublishedAdapter
-from memshare_memory.recall.retriever import Retriever, adapter_key, version_key
+from memshare_memory.recall.retriever import Adapter, PublishedAdapter, Retriever, adapter_key, version_key
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder
 

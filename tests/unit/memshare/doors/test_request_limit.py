@@ -16,9 +16,9 @@ from mcp.client.streamable_http import streamable_http_client
 from memshare import Memory, TryAgain
 from memshare.client.errors import TooManyRequests
 from memshare.doors.server import rest_app
-from memshare.operations import shares, sharing
+from memshare.operations import caller_limits, sharing
 from memshare.operations.backend import Backend
-from memshare.operations.shares import OPEN, RequestLimit, Shares
+from memshare.operations.caller_limits import OPEN, RequestLimit, Shares
 from memshare_broker.app import list_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.errors import GiveUp, Unreachable
@@ -149,7 +149,7 @@ def test_a_client_of_mcp_without_a_token_is_told_what_to_do(mode: str, backend: 
 def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
     backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "STANDS_BACK", (2, 3))
+    monkeypatch.setattr(caller_limits, "STANDS_BACK", (2, 3))
     backend.shares = Shares(backend.redis, open_limit=3, offer_limit=0)
     ada, bob = tokened("ada", "submit"), tokened("bob", "submit")
 
@@ -171,7 +171,7 @@ def test_a_token_may_have_so_many_tasks_that_wait_and_others_go_on(
 def test_what_is_asked_again_counts_as_a_task_and_comes_before_nobody(
     backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "STANDS_BACK", (2, 3))
+    monkeypatch.setattr(caller_limits, "STANDS_BACK", (2, 3))
     backend.shares = Shares(backend.redis, open_limit=3, offer_limit=0)
     ada, first = tokened("ada", "submit", "watch"), {"agent": "logic", "prompt": "Why?", "priority": 0}
     task = tokened("root", "admin").post("/v1/tasks", json=first).json()["id"]
@@ -214,11 +214,11 @@ def test_a_token_may_offer_so_much_text_a_day_and_have_so_many_memories(
     backend: Backend, tokened: Tokened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend.shares = Shares(backend.redis, open_limit=0, offer_limit=1)
-    long = {"agent": "logic", "prompt": "Why?", "answer": "So " * shares.EACH}
+    long = {"agent": "logic", "prompt": "Why?", "answer": "So " * caller_limits.EACH}
 
     assert tokened("ada", "offer").post("/v1/pairs", json=long).status_code == 429
 
-    monkeypatch.setattr(sharing, "_stored", lambda *_: shares.DAYS)
+    monkeypatch.setattr(sharing, "_stored", lambda *_: caller_limits.DAYS)
     refused = tokened("bob", "offer").post("/v1/pairs", json=long | {"answer": "So."})
     assert refused.status_code == 429
     assert "10 memories in this pool" in refused.text

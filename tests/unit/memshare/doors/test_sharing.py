@@ -12,8 +12,10 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import Opinion
+from memshare_memory.belief.bandit import Credit, in_general
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.requests import Forget, NewMemory
-from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.client import DoorMethod, MemoryClient
 from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
@@ -46,6 +48,26 @@ def test_a_recall_gives_the_memories_of_the_pool_alone_and_says_why(here: TestCl
     assert (memory["credibility"], memory["credits"]) == (1.0, 0)
     assert memory["why"] == "Its task is like this one (0.80); no graded task was shown it yet."
     assert found["messages"] is None
+
+
+def test_a_recall_is_one_request_of_the_memory_service_and_says_what_its_memories_were_worth(
+    here: TestClient, shelf: dict[str, str], backend: Backend, redis_client: redis.Redis
+) -> None:
+    memories = backend.client.memories
+    known = memories.get(UUID(shelf["logic"]))
+    CredibilityRanking(redis_client).arms.add("logic", "t-1", [Credit(known.id, in_general(known), 0.9)])
+    asked, plainly = list[str](), memories.ask
+
+    def noted(method: DoorMethod, request: object, **how: float) -> object:
+        asked.append(method.name)
+        return plainly(method, request, **how)
+
+    memories.ask = noted  # type: ignore[method-assign,assignment]
+    [memory] = recalled(here)["memories"]
+
+    assert asked == ["recall"]
+    assert memory["credits"] == 1
+    assert memory["credibility"] == memories.judge_one(known.id).credibility.p != 1
 
 
 def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf: dict[str, str]) -> None:

@@ -117,7 +117,7 @@ def test_personal_data_is_masked_before_a_memory_has_its_id() -> None:
 
     one, other = (chosen(trace(1, good=[1], output=f"{name} did."), masked=masked) for name in ("Ada", "<PERSON>"))
 
-    assert one.ids == other.ids
+    assert one.pairs.ids == other.pairs.ids
     assert one.memories[0].answer == "<PERSON> did."
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
-from memshare_concepts.summaries.summary import Sentence
+from memshare_concepts.summaries import Sentence
 
 
 class ClusterReply(Message):

@@ -85,7 +85,7 @@ def test_a_process_that_ends_in_the_middle_of_it_leaves_a_whole_pool(tmp_path: P
     folder = tmp_path / "pool"
     with closing(opened(folder)) as store:
         put(store, "lamp", "boat")
-    engine, fresh, old = edge_folder.engine_of(folder), edge_folder.fresh_of(folder), edge_folder.old_of(folder)
+    engine, fresh, old = (folder / name for name in (edge_folder.ENGINE, edge_folder.FRESH, edge_folder.OLD))
     if moment == "copying":
         fresh.mkdir()
         (fresh / "half").write_text("written")

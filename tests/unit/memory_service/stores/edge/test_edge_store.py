@@ -16,7 +16,7 @@ import qdrant_edge as edge
 
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_memory.stores import points
-from memshare_memory.stores.edge import edge_folder, edge_requests
+from memshare_memory.stores.edge import edge_engine, edge_folder, edge_store
 from memshare_memory.stores.edge.edge_store import EdgeStore
 from memshare_memory.stores.store import Where, search_one
 from tests.support.memories import LAYOUT, at, remembered
@@ -148,12 +148,12 @@ def test_a_full_disk_refuses_writes_but_not_searches(tmp_path: Path, monkeypatch
 
 
 def test_a_pool_that_has_vectors_of_concepts_is_opened_without_them(tmp_path: Path) -> None:
-    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_requests.config(LAYOUT)
+    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_engine.config(LAYOUT)
     idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
     before = edge.EdgeConfig(vectors=config.vectors, sparse_vectors={points.SPARSE: idf, "concepts": idf})
     shard = edge.EdgeShard.load(str(engine), before)
     memory, vectors = remembered("old", 20, concepts={"0": ("Owl",)})
-    named = edge_requests.vectors(vectors) | {"concepts": edge.SparseVector([1], [1.0])}
+    named = edge_store.vectors(vectors) | {"concepts": edge.SparseVector([1], [1.0])}
     shard.update(edge.UpdateOperation.upsert_points([edge.Point(memory.id, named, points.payload(memory))]))
     shard.close()
 
@@ -164,11 +164,11 @@ def test_a_pool_that_has_vectors_of_concepts_is_opened_without_them(tmp_path: Pa
 
 
 def test_a_pool_from_before_a_field_gets_it_and_keeps_the_credibility_of_its_memories(tmp_path: Path) -> None:
-    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_requests.config(LAYOUT)
+    engine, config = edge_folder.prepare(tmp_path, LAYOUT), edge_engine.config(LAYOUT)
     shard = edge.EdgeShard.load(str(engine), config)
     memory, vectors = remembered("old", 20, model="openai:qwen3")
     fields = {name: value for name, value in points.payload(memory).items() if name != "model"}
-    old = edge.Point(memory.id, edge_requests.vectors(vectors), fields | {points.CREDIBILITY: 0.3})
+    old = edge.Point(memory.id, edge_store.vectors(vectors), fields | {points.CREDIBILITY: 0.3})
     shard.update(edge.UpdateOperation.upsert_points([old]))
     words = edge.IntegerIndexParams(lookup=True, range=False)
     shard.update(edge.UpdateOperation.create_field_index(points.WORDS, words))

@@ -1,9 +1,8 @@
-"""Builds the chat models of a worker: within their rate limits, and with what they use counted.
+"""Builds the chat models that workers ask: within their rate limits, with what they use counted, and resumed.
 
-Replies that were paid for by a task that was then stopped from outside: when it goes on, it does not ask again.
-
-Without it a task of many calls would begin anew each time a rate limit or a lost connection stops it half-way, and
-under a limit of fewer calls than it takes it would pay for ever and never end.
+A task that was stopped from outside goes on with the replies that it has paid for. Else a task of many calls would
+begin anew each time a rate limit or a lost connection stops it half-way, and under a limit of fewer calls than it takes
+it would pay for ever and never end.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The calls of `Memory` itself: recall, offer, feedback, tasks, and what there is."""
+"""All calls: those of `Memory` itself (recall, offer, feedback, tasks, and what there is), and the groups of others."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 
 Turns = Sequence[Mapping[str, str]]  # that end with the task: {"role": "user" or "assistant", "content": "…"}
 
-WHAT_THERE_IS = "what there is"
+SHARING, WHAT_THERE_IS = "sharing", "what there is"
 
 
 class Sharing(Calls[Asked]):
     """Calls for agents, and groups of all other calls. Groups are imported at their first use: their replies cost."""
 
-    @call("post_recall", "POST", "/v1/recall")
+    @call("post_recall", "POST", "/v1/recall", tag=SHARING)
     def recall(
         self,
         prompt: str | None = None,
@@ -61,7 +61,7 @@ class Sharing(Calls[Asked]):
         Name an agent or a pool. The format "messages" adds turns, ready to put directly before the task.
         """
 
-    @call("post_pair", "POST", "/v1/pairs", status=202)
+    @call("post_pair", "POST", "/v1/pairs", status=202, tag=SHARING)
     def pairs(
         self,
         prompt: str | None = None,
@@ -81,7 +81,7 @@ class Sharing(Calls[Asked]):
         you call; each call makes its own unless you give one.
         """
 
-    @call("post_feedback", "POST", "/v1/feedback", status=202)
+    @call("post_feedback", "POST", "/v1/feedback", status=202, tag=SHARING)
     def feedback(
         self,
         reward: float | None = None,
@@ -96,7 +96,7 @@ class Sharing(Calls[Asked]):
         it hides what became of the answer, where you curate or gave the task; `hidden` says so, and an edit undoes it.
         """
 
-    @call("post_task", "POST", "/v1/tasks", status=202)
+    @call("post_task", "POST", "/v1/tasks", status=202, tag=SHARING)
     def tasks(
         self,
         agent: str,

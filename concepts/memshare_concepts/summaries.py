@@ -1,4 +1,4 @@
-"""A summary of a cluster, and how much of the cluster has changed since it was made."""
+"""Summaries of clusters: who writes them, and where they are kept until the cluster has changed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def reading(graph: ConceptGraph, cluster: Cluster, memories: Mapping[UUID, Memor
     """The memories of a cluster that a model is shown, the most typical first: all, unless there are too many."""
     chosen: list[Memory] = []
     left = MOST_CHARACTERS
-    for memory in (memories[one] for one in typical(graph, cluster.memories)):
+    for memory in (memories[name] for name in typical(graph, cluster.memories)):
         left -= sum(min(len(text or ""), LONGEST) for text in (memory.prompt, memory.answer))
         if chosen and (left < 0 or len(chosen) == MOST_READ):
             break
@@ -79,8 +79,8 @@ def summarise(chat: Chat, cluster: Cluster, read: Sequence[Memory], made: float)
     asked = ask(chat, conversation(INSTRUCTIONS, document), summary_schema(len(read)))
     return ClusterSummary(
         sentences=tuple(
-            Sentence(text=one.text, cites=tuple(dict.fromkeys(named[each].id for each in one.cites)))
-            for one in asked.value.sentences
+            Sentence(text=sentence.text, cites=tuple(dict.fromkeys(named[each].id for each in sentence.cites)))
+            for sentence in asked.value.sentences
         ),
         read=tuple(memory.id for memory in read),
         members=cluster.memories,
@@ -129,7 +129,7 @@ class ClusterSummary(Message):
     @property
     def id(self) -> str:
         """Derived from the members: another summary of the same cluster takes the place of the one before."""
-        return blake2b(b"".join(sorted(one.bytes for one in self.members)), digest_size=8).hexdigest()
+        return blake2b(b"".join(sorted(memory.bytes for memory in self.members)), digest_size=8).hexdigest()
 
     def changed(self, members: Collection[UUID]) -> int:
         """How many memories of a cluster are new, or gone, since then."""
@@ -156,11 +156,11 @@ class Summaries:
     def all(self) -> list[ClusterSummary]:
         """The kept summaries, the newest first."""
         found = [ClusterSummary.model_validate_json(text) for text in self._client.hvals(self._key)]
-        return sorted(found, key=lambda one: (-one.made, one.id))
+        return sorted(found, key=lambda summary: (-summary.made, summary.id))
 
     def of(self, members: Collection[UUID]) -> ClusterSummary | None:
         """The summary of the cluster that has most in common with these memories, if that is enough."""
-        best = max(self.all(), key=lambda one: one.in_common(members), default=None)
+        best = max(self.all(), key=lambda summary: summary.in_common(members), default=None)
         return best if best is not None and best.in_common(members) >= SAME else None
 
     def keep(self, summary: ClusterSummary) -> None:
