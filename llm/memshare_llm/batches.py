@@ -112,7 +112,9 @@ class Batches(Generic[T, R]):
             if error.reason not in TOO_MUCH:
                 raise
             half = self._halve(len(tasks))
-            raise NotYet(f"So many in one call are too much: from now on {half}.", 1.0, HOLD) from error
+            raise NotYet(
+                f"The model did not manage {len(tasks)} at once, so it is asked about {half} at a time.", 1.0, HOLD
+            ) from error
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
@@ -121,7 +123,7 @@ class Batches(Generic[T, R]):
         if state == _ALONE:
             self.leave(task)
             return [WaitingTask(task, time.time())]
-        being_asked = NotYet("It is being asked about with others.", LOOK_AGAIN, hold)
+        being_asked = NotYet("A model is being asked about it, together with others.", LOOK_AGAIN, hold)
         now = first = time.time()
         if state.startswith(_ASKING):
             asking, _, at = state.removeprefix(_ASKING).partition(" ")
@@ -145,7 +147,7 @@ class Batches(Generic[T, R]):
         if not found:
             raise being_asked
         if len(found) == 1:
-            why = f"It waits until {most} memories can be asked about in one call, at most {self._wait:g} s."
+            why = f"{most} memories share a call, which costs less: it waits for others, up to {self._wait:g} s."
             raise NotYet(why, float(found[0]), hold)
         pairs = zip(found[::2], found[1::2], strict=True)
         return [WaitingTask(self._hop.read(json.loads(text)), float(at)) for text, at in pairs]

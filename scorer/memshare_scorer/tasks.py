@@ -59,7 +59,7 @@ class Places:
         """A place for as long as a model is asked; raises `NotYet` where there is none."""
         if not self._free.acquire(blocking=False):
             seconds = random.uniform(1, 2) * max(SOON, min(self._taken_for, LATE), self._waiting() / LOOKS)
-            raise NotYet("As many answers are being graded by a model as this worker takes.", seconds, hold="scorer")
+            raise NotYet("The model is grading other answers first.", seconds, hold="scorer")
         began = time.monotonic()
         try:
             yield

@@ -281,7 +281,7 @@ def test_everything_works_without_scripts(browser: Browser, deployment: Deployme
         page.get_by_label("Try a prompt").fill("A limerick about a pier")
         page.get_by_label("Agent and kind").select_option("poem/limerick")
         page.get_by_role("button", name="Ask").click()
-        expect(page.get_by_role("heading", name="Journey")).to_be_visible()
+        expect(page.get_by_role("heading", name="A limerick about a pier")).to_be_visible()
 
     assert deployment.client.memories.get(memory).status == "hidden"
 
@@ -327,7 +327,7 @@ def test_who_may_only_look_sees_their_pools_and_changes_nothing(
         expect(page.locator(".answer")).to_have_text("gulls nest on roofs")
         expect(page.get_by_role("button", name="Hide")).to_have_count(0)
         answer = page.request.post(
-            f"{url}/memories/{memory}/forget", headers={"Origin": url}, form={"children": "no"}, max_redirects=0
+            f"{url}/pool/several/forget", headers={"Origin": url}, form={"id": str(memory)}, max_redirects=0
         )
         assert answer.status == 403
 
@@ -357,7 +357,7 @@ def test_a_form_of_another_site_does_nothing(deployment: Deployment, url: str) -
     [memory] = add(deployment, "fog horns sleep")
 
     for origin in ([], [("Origin", "https://evil.example")], [("Origin", "null")]):
-        answer = httpcore2.request("POST", f"{url}/memories/{memory}/forget", headers=origin)
+        answer = httpcore2.request("POST", f"{url}/pool/several/forget", headers=origin)
         assert answer.status == 403, origin
 
     assert deployment.client.memories.get(memory).answer == "fog horns sleep"

@@ -225,6 +225,7 @@ def test_without_scripts_the_ticked_ones_of_a_statement_that_has_changed_are_kep
         assert statuses(deployment, written) == ["stale", "stale"]
         for box in item.locator("input[type=checkbox]").all():
             box.uncheck()
+        item.get_by_text("More", exact=True).click()
         item.get_by_role("button", name="Forget").click()
         expect(page.locator("main")).to_contain_text("tick the memories that you mean")
         assert statuses(deployment, written) == ["stale", "stale"]

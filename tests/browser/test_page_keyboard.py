@@ -39,7 +39,7 @@ def test_who_has_no_mouse_finds_what_misled_an_answer_and_forgets_it(
         page = watched.see("/", url)
         tab_to(page, "What sinks at noon?")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("heading", name="Journey")).to_be_visible()
+        expect(page.get_by_role("heading", name="What sinks at noon?")).to_be_visible()
         tab_to(page, "Forget it …")
         page.keyboard.press("Enter")
         expect(page.get_by_role("button", name="Forget it")).to_be_visible()

@@ -135,7 +135,7 @@ def test_a_trial_of_another_encoder_is_not_shown(browser: Browser, deployment: D
 
     with looking(browser) as watched:
         page = watched.see("/worth", url)
-        expect(page.get_by_text("memshare retriever consolidate --dry-run")).to_be_visible()
+        expect(page.get_by_role("button", name="Try what it would bring")).to_be_visible()
         expect(page.get_by_text("What a consolidation would bring")).to_have_count(0)
 
 
@@ -187,6 +187,6 @@ def test_now_shows_the_last_five_errors_whole_enough_to_read_and_leads_to_all(
         page.get_by_text("6 more of the same reason").click()
         expect(page.get_by_text("Error 6: xxx")).to_be_visible()
         require_readable(page)
-        page.get_by_role("button", name="Drop 7").click()
+        page.get_by_role("button", name="Drop all 7").click()
         expect(page.get_by_text("Dropped: 7 dead letters.")).to_be_visible()
     assert not any(f"long-{at}" in deployment.client.dead_letters for at in range(7))

@@ -51,7 +51,7 @@ _SEPARATOR = "\x1f"
 ENTER_SERVER = Script(__file__, "enter", fitted=MISFITS_KEY, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN)
 LEAVE_SERVER = Script(__file__, "leave", fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
 
-Outcome = Literal["fit", "misfit", "slow", "refused", "other"]
+Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "other"]
 
 
 class Permit(NamedTuple):
@@ -193,7 +193,7 @@ class ConcurrencyLimited(ChatAround):
             INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
             self._leave(permit, outcome, _pace(seconds, usage, asked, text))
-            self._note(self._limit.lane, outcome, seconds, usage or Usage())
+            self._note(self._limit.lane, "yielded" if gave_way else outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:
         call_id, deadline = uuid4().hex, time.monotonic() + self._patience

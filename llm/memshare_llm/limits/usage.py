@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 from uuid import uuid4
@@ -22,6 +22,7 @@ from memshare_broker.wire.messages import Usage
 log = logging.getLogger(__name__)
 
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
+LATELY = 600.0  # seconds, whose calls are counted together
 ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
@@ -135,6 +136,7 @@ class UsageLog:
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
         """Note what a call was for, and how it ended."""
         of = {"model": model, "lane": lane}
+        self._writer.add([(_lately(self._clock()), f"{outcome} {model}", 1.0)])
         self._count(
             [
                 count("memshare_calls_total", **of, outcome=outcome),
@@ -142,6 +144,16 @@ class UsageLog:
                 count("memshare_call_tokens_total", usage.prompt_tokens + usage.completion_tokens, **of),
             ]
         )
+
+    def lately(self) -> dict[str, Counter[str]]:
+        """How the calls of the last ten to twenty minutes ended, by model: their number by outcome."""
+        self.flush()
+        now, found = self._clock(), defaultdict[str, Counter[str]](Counter)
+        for at in (now, now - LATELY):
+            for field, number in self._client.hgetall(_lately(at)).items():
+                outcome, model = str(field).split(" ", 1)
+                found[model][outcome] += int(number)
+        return found
 
     def _count(self, samples: Iterable[Sample]) -> None:
         self._writer.add([(METRICS, sample.field, float(sample.by)) for sample in samples])
@@ -209,6 +221,10 @@ def _amounts(day: str, charge: Charge) -> list[Amount]:
         count("memshare_model_money_total", took.money, **of),
     )
     return by_day + [(METRICS, sample.field, float(sample.by)) for sample in samples]
+
+
+def _lately(at: float) -> str:
+    return f"memshare:calls:{at // LATELY:.0f}"
 
 
 def _used(values: Sequence[bytes | str | None]) -> Used:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from memshare.client.client import Client
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
+from memshare_llm.limits.usage import UsageLog
 from memshare_llm.no_model import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
@@ -35,6 +37,22 @@ def contradictions(memories: MemoryClient, pools: Iterable[str]) -> list[Contrad
 def model_doubts(client: redis.Redis) -> tuple[str, ...]:
     """A sentence for each rubric by which a model cannot grade, and each model that is asked for no labels now."""
     return (*(why for _, why in cannot_grade(client)), *paused_labels(client))
+
+
+FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
+FAILURES = {"slow": "timed out", "refused": "were too many for it", "misfit": "brought a reply of no use"}
+
+
+def failing_models(client: redis.Redis) -> tuple[str, ...]:
+    """A sentence for each model of whose last calls half or more failed."""
+    said = []
+    for model, ended in sorted(UsageLog(client).lately().items()):
+        del ended["yielded"]  # it goes on later
+        total, failed = ended.total(), ended - Counter(fit=ended["fit"])
+        if failed.total() >= max(FEWEST_FAILED, total / 2):
+            how = FAILURES.get(min(failed), "failed") if len(failed) == 1 else "failed"
+            said.append(f"{failed.total()} of the last {total} calls of {model} {how}.")
+    return tuple(said)
 
 
 def require_scorer_model(client: Client, what: str) -> None:

@@ -175,4 +175,7 @@ class StatusReply(Message):
     workers: tuple[WorkerReply, ...]
     failed_tries: dict[str, int] = Field(description="how many tries failed, ever, by reason")
     doubts: tuple[str, ...] = Field(default=(), description="what models were found unfit for")
+    failing: tuple[str, ...] = Field(
+        default=(), description="models of whose calls half failed lately: a sentence each"
+    )
     dead_letters: int

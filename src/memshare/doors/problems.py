@@ -13,6 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from redis.exceptions import ResponseError
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.routing import Match
 
 from memshare.client.errors import STATUSES, NoToken
@@ -98,8 +99,11 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
     return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields)
 
 
-async def _http(request: Request, error: Exception) -> JSONResponse:
+async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        unknown: Response = await request.app.state.unknown(request)
+        return unknown
     headers = dict(error.headers or {})
     if error.status_code == 405:
         headers["Allow"] = ", ".join(_methods(request))

@@ -20,7 +20,7 @@ from starlette.routing import Route
 from memshare.doors.authentication import OF_CONNECTION, is_same_user
 from memshare.doors.entrance import LARGEST_BODY, Entrance
 from memshare.doors.mcp_door.http import McpDoor
-from memshare.doors.pages.routes import page_routes
+from memshare.doors.pages.routes import Site, page_routes
 from memshare.doors.problems import Problem, add_handlers, problem
 from memshare.doors.routes import call_routes
 from memshare.operations.apart import at_the_entrance
@@ -100,10 +100,11 @@ def rest_app(backend: Backend) -> FastAPI:
         redirect_slashes=False,
         lifespan=mcp.lifespan,
     )
-    app.state.backend, app.state.is_same_user = backend, is_same_user
+    site = Site(backend)
+    app.state.backend, app.state.is_same_user, app.state.unknown = backend, is_same_user, site.unknown
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    app.router.routes += [*call_routes(), mcp.route, *health_routes(Health(backend.settings)), *page_routes(backend)]
+    app.router.routes += [*call_routes(), mcp.route, *health_routes(Health(backend.settings)), *page_routes(site)]
 
     described, one_at_a_time = app.openapi, Lock()
 

@@ -11,10 +11,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
+from typing import IO
 
 import redis
 from pydantic import SecretStr
@@ -103,6 +104,15 @@ def environment_of(settings: Settings) -> dict[str, str]:
 
 def _text(value: object) -> str:
     return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+
+
+def begin_command(settings: Settings, words: Sequence[str], said: IO[str]) -> subprocess.Popen[str]:
+    """Run a command of memshare beside this process, which ends it; what goes wrong is written to `said`."""
+    environment = environment_of(settings) | {"COLUMNS": "10000"}  # a fault is one line
+    return subprocess.Popen(
+        python("-m", "memshare", *words), env=environment, preexec_fn=ends_with_parent(signal.SIGTERM), text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said,
+    )  # fmt: skip
 
 
 NO_WORKERS = ("flower", "serve")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from subprocess import Popen
+from typing import IO, TYPE_CHECKING, Any
 from uuid import UUID
 
 import redis
@@ -64,6 +65,7 @@ class Recalls:
         return recall
 
 
+Command = Callable[[Sequence[str], IO[str]], Popen[str]]
 WRONG_TOKENS = 30  # of one address in a minute
 RAISED = "; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it"
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
@@ -72,11 +74,15 @@ LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
 class Backend:
     """A deployment as operations see it. Safe to share between threads; it connects when it is first used.
 
-    `agents` are those that it runs beside what workers announce; None: all that are known.
+    `agents` are those that it runs beside what workers announce; None: all that are known. `command` begins a command
+    of this machine, and writes to a file what goes wrong.
     """
 
-    def __init__(self, settings: Settings, agents: Collection[str] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, agents: Collection[str] | None = None, command: Command | None = None
+    ) -> None:
         self.settings = settings
+        self.command = command
         self.agents = agents
         self.client = Client(settings)
         self.redis = connect(settings.redis, tries=1)

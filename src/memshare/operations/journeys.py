@@ -32,7 +32,7 @@ from memshare.operations.serving import serves
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import Label, Moment
 from memshare_broker.wire.messages import USUAL_PRIORITY
 
 MOST = 200  # journeys of a list
@@ -48,6 +48,7 @@ def journeys(
     submitter: Label | None = None,
     state: State | None = None,
     accepted: bool | None = None,
+    after: Annotated[Moment | None, Field(description="submitted after then, as Unix time in seconds")] = None,
     limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
 ) -> JourneysReply:
     """The latest journeys that the caller may see, and that are as wanted."""
@@ -62,6 +63,7 @@ def journeys(
         and submitter in (None, one.submitter)
         and state in (None, one.state)
         and accepted in (None, one.score.accepted if one.score else None)
+        and one.submitted > (after or 0)
         and is_seen(backend, caller, one)
     )
     return JourneysReply(journeys=tuple(islice(found, limit)))

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import model_doubts
+from memshare.client.pools import failing_models, model_doubts
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -56,6 +56,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis) if caller.pools is None else ()
+        failing = failing_models(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
         scorer_models=tuple(sorted({one.scorer_model for one in workers if one.scorer_model})),
@@ -66,6 +67,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         workers=tuple(_worker(one) for one in workers) if caller.pools is None else (),
         failed_tries=failed,
         doubts=doubts,
+        failing=failing,
         dead_letters=letters,
     )
 

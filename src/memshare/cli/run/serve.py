@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from memshare.cli.options import Json
 from memshare.client.rest.task import PORT
 from memshare.doors.server import listen, run
+from memshare.operate.supervisor import begin_command
 from memshare.operations.backend import Backend
 from memshare.terminal.console import console, print_json
 from memshare_broker.connection import wait_for_redis
@@ -35,7 +37,7 @@ def serve(
     set_up(load_settings().log_format)
     settings = load_settings()  # again, for what it has to say goes to the log
     with contextlib.ExitStack() as held:
-        backend = held.enter_context(contextlib.closing(Backend(settings, agent)))
+        backend = held.enter_context(contextlib.closing(Backend(settings, agent, partial(begin_command, settings))))
         listening = held.enter_context(listen(host, port))
         wait_for_redis(settings.redis)
         backend.check()

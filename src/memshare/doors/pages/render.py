@@ -124,11 +124,11 @@ def percent(value: float | None) -> str:
 
 
 def ago(seconds: float | None) -> str:
-    """How long ago a Unix time was, in the largest fitting unit."""
+    """How long ago a Unix time was, or in how long it will be, in the largest fitting unit."""
     if not seconds:
         return "–"
-    passed = max(time.time() - seconds, 0.0)
-    return "now" if passed < 1 else f"{lasting(passed)} ago"
+    passed = time.time() - seconds
+    return "now" if abs(passed) < 1 else f"{lasting(passed)} ago" if passed > 0 else f"in {lasting(-passed)}"
 
 
 def lasting(seconds: float | None) -> str:

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from memshare.client.errors import NoToken
+from memshare.client.errors import NotFound, NoToken
 from memshare.doors import pages
 from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
@@ -61,11 +61,10 @@ SIGN_IN = "/sign-in"
 WHO_AGAIN = 10.0  # seconds after which a stream asks again who follows it: the token may be revoked
 
 
-def page_routes(backend: Backend) -> list[Route]:
+def page_routes(site: Site) -> list[Route]:
     """All routes of the pages."""
     for module in iter_modules(screens.__path__, f"{screens.__name__}."):
         import_module(module.name)
-    site = Site(backend)
     made = [_route(path, _sends(str(files(package) / name))) for path, (package, name) in FILES.items()]
     made += [_route(path, _sends(str(file))) for path, file in MAP_FILES.items()]
     made += [_route(path, site.showing(shows)) for path, shows in PAGES.shown.items()]
@@ -101,7 +100,7 @@ class Site:
             caller = await self._entering(request)
             if isinstance(caller, Response):
                 return caller
-            return await run_in_threadpool(self._guarded, request, lambda: self._show(request, caller, shows))
+            return await run_in_threadpool(self._guarded, request, caller, lambda: self._show(request, caller, shows))
 
         return show
 
@@ -130,7 +129,7 @@ class Site:
                     else self._turned(request, caller, done)
                 )
 
-            return await run_in_threadpool(self._guarded, request, answer)
+            return await run_in_threadpool(self._guarded, request, caller, answer)
 
         return do
 
@@ -186,13 +185,20 @@ class Site:
             return self._refusal(request, error)
         return answer
 
-    def _guarded(self, request: Request, answer: Callable[[], Response]) -> Response:
+    async def unknown(self, request: Request) -> Response:
+        """The page for an address at which there is nothing."""
+        caller = await self._entering(request)
+        if isinstance(caller, Response):
+            return caller
+        return await run_in_threadpool(self._refusal, request, NotFound("There is no page at this address."), caller)
+
+    def _guarded(self, request: Request, caller: Caller, answer: Callable[[], Response]) -> Response:
         try:
             return answer()
         except ValidationError as error:
-            return self._refusal(request, BadInput(readable(error, "What you filled in")))
+            return self._refusal(request, BadInput(readable(error, "What you filled in")), caller)
         except (MemshareError, *DOWN) as error:
-            return self._refusal(request, error)
+            return self._refusal(request, error, caller)
 
     async def _entering(self, request: Request) -> Caller | Response:
         """Who asks for a page, or the page that refuses them."""
@@ -215,13 +221,14 @@ class Site:
         """A text that is another one as soon as what a page follows has changed."""
         return state_of(self._backend, caller, journey) if journey else self._pulse.beat()
 
-    def _refusal(self, request: Request, error: Exception) -> Response:
-        """The page that says what went wrong; whoever has to sign in is taken there."""
+    def _refusal(self, request: Request, error: Exception, caller: Caller | None = None) -> Response:
+        """The page that says what went wrong, with the menu; whoever has to sign in is taken there."""
         if isinstance(error, NoToken) and request.method == "GET":
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
-        page = self._page(request, None, Screen("refusal", values, status=status_of(error)))
+        who = None if values["comes_back"] else caller
+        page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))
         return page
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
 from uuid import UUID
@@ -11,11 +12,15 @@ from uuid import UUID
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
+from memshare.client.replies import PoolReply
+from memshare.client.rest.calls.jobs import JobReply
 from memshare.doors.entrance import LARGEST_BODY, with_body
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
+from memshare.operations.jobs import jobs
+from memshare.operations.listings import pools
 from memshare.operations.serving import ask
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, TryAgain
 
 R = TypeVar("R")
 MOST_FIELDS = 2_000  # of a form
@@ -34,6 +39,19 @@ class Visit:
     def ask(self, what: str, operation: Callable[..., R], *at: object, **fields: Any) -> R:
         """The reply to a request with these fields; raises `BadInput` that says what does not fit."""
         return ask(what, operation, self.backend, self.caller, *at, **fields)
+
+    @cached_property
+    def pools(self) -> list[PoolReply] | None:
+        """The caller's pools; None while the memory service is away, as every page says then."""
+        try:
+            return pools(self.backend, self.caller)
+        except TryAgain:
+            return None
+
+    @cached_property
+    def jobs(self) -> list[JobReply]:
+        """The last jobs; none for who may not begin any."""
+        return jobs(self.backend, self.caller) if self.caller.may("admin") else []
 
     def field(self, name: str) -> str:
         """The text of a field, without white space around it."""

@@ -228,3 +228,17 @@ def test_what_is_counted_while_redis_is_away_is_written_when_it_is_back(
         finally:
             process.terminate()
             process.wait(10)
+
+
+def test_the_calls_of_the_last_ten_to_twenty_minutes_are_known_by_how_they_ended(redis_client: redis.Redis) -> None:
+    now = [NOON]
+    log = UsageLog(redis_client, clock=lambda: now[0])
+    for model, outcome in (("openai:small", "slow"), ("openai:small", "slow"), ("mistral:x", "yielded")):
+        log.ended(model, "grades", outcome, 1.0, Usage())
+
+    now[0] = NOON + 600
+    log.ended("openai:small", "answers", "fit", 1.0, Usage())
+    assert log.lately() == {"openai:small": {"slow": 2, "fit": 1}, "mistral:x": {"yielded": 1}}
+
+    now[0] = NOON + 1_200
+    assert log.lately() == {"openai:small": {"fit": 1}}

@@ -32,7 +32,7 @@ SECRET = "secret"
 FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("GET", "/v1/dead-letters"),
         ("GET", "/v1/stats"), ("GET", "/v1/memories"), ("GET", "/v1/conflicts"), ("GET", "/v1/trash"),
         ("GET", "/v1/budgets"), ("GET", "/v1/journeys"), ("GET", "/v1/status"), ("GET", "/v1/needs"),
-        ("GET", "/v1/retrievers"), ("GET", "/v1/memories/counts")}  # fmt: skip
+        ("GET", "/v1/retrievers"), ("GET", "/v1/memories/counts"), ("GET", "/v1/jobs")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 
 OF_ALL_POOLS = {("POST", "/v1/memories/import"), ("POST", "/v1/budgets")} | {
@@ -63,6 +63,7 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/rubrics/{name}/trial": {"agent": "poem"},
         "/v1/duplicates/{pool}": {"memories": [shelf["poem"], shelf["logic"]]},
         "/v1/submitters/{pool}": {"submitter": "eve"},
+        "/v1/jobs": {"kind": "concepts", "pool": "poem"},
     }.get(path, {})
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.conflicts import ConflictCalls
     from memshare.client.rest.calls.dead_letters import DeadLetterCalls
     from memshare.client.rest.calls.duplicates import Duplicates
+    from memshare.client.rest.calls.jobs import Jobs
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import FilterArguments, Memories, TrashCalls
     from memshare.client.rest.calls.needs import NeedsCalls
@@ -157,6 +158,7 @@ class Sharing(Calls[Asked]):
     concepts: ConceptCalls[Asked] = group("concepts:ConceptCalls")
     conflicts: ConflictCalls[Asked] = group("conflicts:ConflictCalls")
     duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
+    jobs: Jobs[Asked] = group("jobs:Jobs")
     needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")

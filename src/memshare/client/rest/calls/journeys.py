@@ -139,6 +139,7 @@ class Journeys(Calls[Asked]):
         submitter: str | None = None,
         state: State | None = None,
         accepted: bool | None = None,
+        after: float | None = None,
         limit: int = 50,
     ) -> JourneysReply:
         """The journeys that began last, among the last thousand of all: yours, or with `watch` those of your pools."""

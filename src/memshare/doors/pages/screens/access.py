@@ -8,6 +8,7 @@ from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.access import create, last_backup, revoke, tokens
 from memshare.operations.caller import RIGHTS, audit
+from memshare.operations.jobs import begin
 from memshare.operations.listings import pools
 
 HERE = "/access"
@@ -54,11 +55,19 @@ def sign_out_everywhere(visit: Visit) -> Done:
     return Done(HERE, f"Who has the token {visit.path['name']} signs in once more, everywhere.")
 
 
+@PAGES.action("/jobs")
+def begin_job(visit: Visit) -> Done:
+    """Begin a job, from whichever screen."""
+    visit.ask("The job", begin, **visit.given("kind", "pool", "name", "domain"))
+    return Done(visit.back or HERE, "It has begun, and goes on by itself; here it says how it ended.")
+
+
 def _screen(visit: Visit, made: str = "") -> Screen:
     there, backup = tokens(visit.backend, visit.caller), last_backup(visit.backend, visit.caller)
     is_late = backup is None or time.time() - backup.at > TOO_OLD
     values = {
         "backup": backup,
+        "jobs": visit.jobs,
         "is_late": is_late,
         "tokens": there,
         "sessions": sessions(visit.backend, [one.name for one in there]),

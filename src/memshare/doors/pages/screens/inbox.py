@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import NamedTuple
 from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound
-from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
@@ -16,11 +17,11 @@ from memshare.operations.dead_letters import drop, retry
 from memshare.operations.duplicates import decide as say_different
 from memshare.operations.duplicates import duplicates
 from memshare.operations.journeys import cancel
-from memshare.operations.listings import agents, pools
+from memshare.operations.listings import agents
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
 from memshare.operations.submitters import trust
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
 
@@ -48,37 +49,37 @@ TRUST_SAID = {
     "undecided": "It is undecided again.",
 }
 QUESTION_SAID = {"ask": "An agent is asked.", "drop": "It is dropped.", "undecided": "It is undecided again."}
-KINDS: dict[str, str] = {
-    "conflict": "Contradictions",
-    "stale memory": "Stale memories",
-    "dead letter": "Dead letters",
-    "rubric": "Rubrics to approve",
-    "question": "Questions to ask",
-    "submitter": "Unproven submitters",
-    "names": "Names to merge",
-    "duplicate": "Near-duplicates",
+
+
+class Card(NamedTuple):
+    """A kind of need: what its filter is called, and the heading of its cards."""
+
+    title: str
+    heading: str
+
+
+CARDS: dict[str, Card] = {
+    "conflict": Card("Contradictions", "These two contradict each other"),
+    "stale memory": Card("Stale memories", "Written from what"),
+    "rubric": Card("Rubrics to approve", "A rubric waits for approval"),
+    "question": Card("Questions to ask", "Shall an agent be asked this?"),
+    "submitter": Card("Unproven submitters", "A submitter is unproven"),
+    "names": Card("Names to merge", "Two names may mean one concept"),
+    "duplicate": Card("Near-duplicates", "These two are nearly the same"),
+    "dead letter": Card("Given up", "A task was given up"),
 }
-"""Kind → what its filter is called."""
-TITLES: dict[str, str] = {
-    "conflict": "These two contradict each other",
-    "stale memory": "Written from what",
-    "dead letter": "A task was given up",
-    "rubric": "A rubric waits for approval",
-    "question": "Shall an agent be asked this?",
-    "submitter": "A submitter is unproven",
-    "names": "Two names may mean one concept",
-    "duplicate": "These two are nearly the same",
-}
-"""Kind → the heading of each."""
+"""Kind → its card; what stands on it is the macro of that name in cards.html.j2."""
+OPERATING = ("dead letter",)
+"""Kinds for whoever runs memshare, after what a curator decides."""
 
 
 @PAGES.screen(HERE)
 def inbox(visit: Visit) -> Screen:
     """All that needs somebody, or of one kind."""
     found = needs(visit.backend, visit.caller, limit=500)
-    counts = {kind: sum(one.kind == kind for one in found.needs) for kind in KINDS}
+    counts = Counter(one.kind for one in found.needs)
     kind = visit.field("kind")
-    shown: list[Need] = [one for one in found.needs if kind in ("", one.kind)]
+    shown = sorted((one for one in found.needs if kind in ("", one.kind)), key=lambda one: one.kind in OPERATING)
     return Screen(
         "inbox",
         {
@@ -86,25 +87,17 @@ def inbox(visit: Visit) -> Screen:
             "total": found.total,
             "more": max(len(shown) - SHOWN, 0),
             "counts": counts,
-            "kinds": KINDS,
-            "titles": TITLES,
+            "kinds": CARDS,
+            "operating": OPERATING,
             "became": BECAME,
             "at_once": AT_ONCE,
             "back": _here(visit),
-            "pools": _pools(visit),
+            "pools": [one.name for one in visit.pools or () if one.memories > 1],
             "kind": kind,
             "missing": found.missing,
             "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
         },
     )
-
-
-def _pools(visit: Visit) -> list[str]:
-    """Pools in which duplicates can be looked for: none while the memory service is away, as the page says then."""
-    try:
-        return [one.name for one in pools(visit.backend, visit.caller) if one.memories > 1]
-    except TryAgain:
-        return []
 
 
 @PAGES.action("/inbox/conflict")
@@ -238,4 +231,4 @@ def _text(visit: Visit, memory_id: UUID) -> str:
 
 
 def _here(visit: Visit) -> str:
-    return f"{HERE}?{urlencode({'kind': kind})}" if (kind := visit.field("kind")) in KINDS else HERE
+    return f"{HERE}?{urlencode({'kind': kind})}" if (kind := visit.field("kind")) in CARDS else HERE

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from urllib.parse import quote
+import time
+from collections.abc import Mapping, Sequence
+from urllib.parse import quote, urlencode
 
+from memshare.client.replies import AgentReply
 from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.dead_letters import retry
 from memshare.operations.journeys import again, cancel, journeys, own_journey
-from memshare.operations.listings import agents
+from memshare.operations.listings import agents, stats
 from memshare.operations.serving import form_of
 from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput
@@ -27,23 +29,35 @@ CANCELLED = {
 }
 
 
+FILTERS = {
+    "state": {"queued": "waiting", "dead": "given up"},
+    "accepted": {"true": "accepted", "false": "not accepted"},
+    "within": {"3600": "last hour", "86400": "last day", "604800": "last week"},
+}
+"""Field → its values, and what the filter of each is called. The address with its filters is a view to keep."""
+
+
 @PAGES.screen("/")
 def recent(visit: Visit) -> Screen:
     """The latest journeys, and the box."""
     backend, caller = visit.backend, visit.caller
     there = agents(backend, caller)
-    asked = visit.given("agent", "submitter", "state", "accepted")
-    wanted = checked(form_of(journeys), "What is listed", **asked, limit=SHOWN)
+    asked = visit.given("agent", "submitter", *FILTERS)
+    given = {name: value for name, value in asked.items() if name != "within"}
+    if within := asked.get("within"):
+        given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
+    wanted = checked(form_of(journeys), "What is listed", **given, limit=SHOWN)
     found = journeys(backend, caller, **dict(wanted)).journeys
     return Screen(
         "journeys",
         {
             "agents": there,
             "journeys": found,
-            "chosen": asked.get("agent") or _asked_last(visit, () if asked else found),
-            "wanted": wanted,
+            "chosen": asked.get("agent") or _asked_last(visit, () if asked else found) or _with_memories(visit, there),
+            "filters": _filters(asked),
             "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
+            "steps": [] if asked else _first_steps(visit, found),
         },
     )
 
@@ -89,6 +103,44 @@ def _asked_last(visit: Visit, listed: Sequence[BriefJourney]) -> str:
     latest = listed or journeys(visit.backend, visit.caller, limit=SHOWN).journeys
     own = next((one for one in latest if one.submitter == visit.caller.name), None)
     return f"{own.agent}/{own.kind}" if own and own.kind else own.agent if own else ""
+
+
+def _with_memories(visit: Visit, there: Sequence[AgentReply]) -> str:
+    """The agent that is shown the most memories, one that runs before the others; nothing where no pool has any."""
+    memories = {one.name: one.memories for one in visit.pools or ()}
+    known = [one for one in there if memories.get(one.pool)]
+    return max(known, key=lambda one: (one.workers > 0, memories[one.pool])).name if known else ""
+
+
+def _filters(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
+    """Each filter: its name, the query with it, or without it where it is on, and whether it is."""
+    others = {name: {value: value} for name, value in asked.items() if value not in FILTERS.get(name, ())}
+    made = []
+    for field, values in [*others.items(), *FILTERS.items()]:
+        for value, name in values.items():
+            is_on, rest = asked.get(field) == value, {key: one for key, one in asked.items() if key != field}
+            made.append((name, urlencode(rest if is_on else {**asked, field: value}), is_on))
+    return made
+
+
+def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str, str, str, bool]]:
+    """The steps of a first visit, until all are taken or there is a page of journeys.
+
+    Each has its name, where it leads, what it is about, and whether it is done.
+    """
+    if len(found) == SHOWN or visit.pools is None:
+        return []
+    lifts = stats(visit.backend, visit.caller).lift.values()
+    most = max(lifts, key=lambda one: one.withheld, default=None)
+    helps = f"{most.withheld} of {most.needed} tasks for a first figure" if most else "takes graded tasks"
+    brings_in = "/pool/import" if visit.caller.may_all else "/pool#bring-in"
+    steps = [
+        ("Bring in", brings_in, "what you know, as a file", any(one.memories for one in visit.pools)),
+        ("Ask", "#prompt", "an agent, here", bool(found)),
+        ("Decide", "/inbox", "what needs you", any(one.score for one in found)),
+        ("See whether it helps", "/worth", helps, any(one.points is not None for one in lifts)),
+    ]
+    return [] if all(done for *_, done in steps) else steps
 
 
 def _letter_of(backend: Backend, caller: Caller, journey: str) -> str:

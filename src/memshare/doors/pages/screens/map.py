@@ -33,16 +33,8 @@ def overview(visit: Visit) -> Screen:
     there = [one for one in pools(visit.backend, visit.caller) if one.memories]
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
-    return Screen(
-        "map",
-        {
-            "pools": there,
-            "named": named,
-            "found": found,
-            "shown": SHOWN,
-            "listed": LISTED,
-        },
-    )
+    values = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
+    return Screen("map", {**values, "model": visit.backend.settings.model_for("scorer")})
 
 
 @PAGES.action("/map/{pool}")

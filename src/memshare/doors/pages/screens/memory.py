@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -29,9 +30,7 @@ def do_to_several(visit: Visit) -> Done | Screen:
     """Hide or show the chosen memories, or ask before they are forgotten."""
     chosen = _chosen(visit)
     if visit.field("do") == "forget":
-        found = [get(visit.backend, visit.caller, one).memory for one in chosen]
-        more = [preview(visit.backend, visit.caller, one, with_children=True).memories - 1 for one in chosen]
-        return Screen("forget_several", {"found": list(zip(found, more, strict=True)), "back": _back(visit)})
+        return _before_forgetting(visit, chosen, _back(visit))
     status: Status = "hidden" if visit.field("do") == "hide" else "active"
     changed = []
     for one in chosen:
@@ -50,19 +49,19 @@ def forget_several(visit: Visit) -> Done:
     """Forget the chosen memories, and what was written from them where the form says so."""
     gone: dict[UUID, None] = {}
     for one in _chosen(visit):
-        if one not in gone:
-            gone |= dict.fromkeys(_forget(visit, one))
-    back = visit.field("back") if visit.field("back").startswith(f"{HERE}?") else HERE
+        with suppress(NotFound):  # somebody else was first, or it was written from one before
+            ids = forget(visit.backend, visit.caller, one, with_children=visit.field("children") == "yes").ids
+            gone |= dict.fromkeys(ids)
     undo = f"/memories/{next(iter(gone))}/restore?ids={','.join(map(str, gone))}" if 0 < len(gone) <= SHOWN else ""
-    said = f"Forgotten: {counted(len(gone), 'memory', 'memories')}. The trash keeps them for 30 days."
-    return Done(back, said, undo)
+    said = f"Forgotten: {counted(len(gone), 'memory', 'memories')}. The trash has what was forgotten for 30 days."
+    return Done(visit.back or "/", said + ask_again(visit.back), undo)
 
 
-def _forget(visit: Visit, memory: UUID) -> Sequence[UUID]:
-    try:
-        return forget(visit.backend, visit.caller, memory, with_children=visit.field("children") == "yes").ids
-    except NotFound:  # somebody else was first
-        return ()
+def _before_forgetting(visit: Visit, ids: Iterable[UUID], back: str) -> Screen:
+    """Each memory, with what was written from it."""
+    at = visit.backend, visit.caller
+    found = [(get(*at, one).memory, preview(*at, one, with_children=True)) for one in ids]
+    return Screen("forget", {"found": found, "back": back})
 
 
 def _chosen(visit: Visit) -> list[UUID]:
@@ -168,21 +167,7 @@ def back_to(now: MemoryReply, before: Status, back: str) -> str:
 @PAGES.screen("/memories/{id}/forget")
 def before_forgetting(visit: Visit) -> Screen:
     """A preview of forgetting a memory."""
-    backend, caller, memory_id = visit.backend, visit.caller, _id(visit)
-    found = get(backend, caller, memory_id)
-    derived = preview(backend, caller, memory_id, with_children=True)
-    return Screen("forget", {"found": found, "derived": derived, "back": visit.back})
-
-
-@PAGES.action("/memories/{id}/forget")
-def forget_it(visit: Visit) -> Done:
-    """Forget a memory, and what was derived from it where the form says so."""
-    memory_id = _id(visit)
-    ids = forget(visit.backend, visit.caller, memory_id, with_children=visit.field("children") == "yes").ids
-    said = f"{len(ids)} memories were forgotten." if len(ids) > 1 else "The memory was forgotten."
-    undo = f"/memories/{memory_id}/restore?ids={','.join(map(str, ids))}" if len(ids) <= MOST_UNDONE else ""
-    back = visit.back
-    return Done(back or "/", f"{said} The trash keeps it for 30 days.{ask_again(back)}", undo)
+    return _before_forgetting(visit, [_id(visit)], visit.back)
 
 
 def ask_again(back: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.budgets import budgets, set_one
 from memshare.operations.dead_letters import dead_letters
-from memshare.operations.listings import pools, status
+from memshare.operations.listings import status
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
-from memshare_broker.errors import TryAgain
 from memshare_broker.settings import OFFLINE
 
 LAST_ERRORS = 5
@@ -22,10 +21,6 @@ def now(visit: Visit) -> Screen:
     backend, caller = visit.backend, visit.caller
     found = status(backend, caller)
     models = sorted({*found.agent_models.values(), *found.scorer_models})
-    try:
-        memories, away = sum(one.memories for one in pools(backend, caller)), ""
-    except TryAgain as error:
-        memories, away = None, str(error)
     letters = dead_letters(backend, caller)[-LAST_ERRORS:] if caller.may("admin") else []
     return Screen(
         "now",
@@ -35,8 +30,7 @@ def now(visit: Visit) -> Screen:
             "is_offline": OFFLINE in models,
             "waiting": [(queue.name, one) for queue in found.queues for one in queue.waiting],
             "accepted_share": found.accepted / found.graded if found.graded else None,
-            "memories": memories,
-            "away": away,
+            "memories": None if visit.pools is None else sum(one.memories for one in visit.pools),
             "spending": budgets(backend, caller),
             "letters": letters[::-1],
             "agents": sorted(found.agent_models),

@@ -23,9 +23,8 @@ from memshare_scorer.rubric import find_rubric
 @PAGES.screen("/agents")
 def all_agents(visit: Visit) -> Screen:
     """The agents, and the rubrics by which their answers are graded."""
-    return Screen(
-        "agents", {"agents": agents(visit.backend, visit.caller), "rubrics": rubrics(visit.backend, visit.caller)}
-    )
+    there = {"agents": agents(visit.backend, visit.caller), "rubrics": rubrics(visit.backend, visit.caller)}
+    return Screen("agents", {**there, "jobs": visit.jobs, "model": visit.backend.settings.model_for("scorer")})
 
 
 @PAGES.screen("/agents/{name}")

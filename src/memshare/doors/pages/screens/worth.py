@@ -84,6 +84,7 @@ def worth(visit: Visit) -> Screen:
             "numbers": counted.numbers,
             "learnt": learnt,
             "missing": missing,
+            "jobs": visit.jobs,
             "pools": there,
             "query": visit.field("query"),
             "pool": visit.field("pool"),

@@ -58,12 +58,7 @@ document.addEventListener("htmx:afterSwap", () => {
   focused = "";
 });
 
-// One box chooses all others of its table; without scripts it is not there.
-function showAll() {
-  for (const one of document.querySelectorAll("[data-all]")) one.hidden = false;
-}
-showAll();
-document.addEventListener("htmx:afterSwap", showAll);
+// One box chooses all others of its table.
 document.addEventListener("change", (event) => {
   if (!event.target.matches("[data-all]")) return;
   for (const one of event.target.closest("table").querySelectorAll("input[name=id]")) one.checked = event.target.checked;
@@ -123,7 +118,7 @@ document.addEventListener("keydown", (event) => {
       hidden.open = true;
     }
     const button = item && [...item.querySelectorAll("[data-key]")].find((one) => one.dataset.key === event.key);
-    if (!button || button.closest("details:not([open])")) return;
+    if (!button || button.closest(".flash details:not([open])")) return;
     if (button.form) sessionStorage.setItem("next", "item"); // the page that follows goes on at the next item
     button.click();
   }

@@ -10,7 +10,7 @@ from memshare.operations.backend import Backend
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import answered, text_of
+from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 
 FROM_PAGE = {"origin": "http://127.0.0.1"}
 NONE_OLDER = "The pool logic has none that is older than this answer"
@@ -31,6 +31,34 @@ def test_the_form_begins_with_the_agent_and_the_kind_that_were_asked_last(here: 
     assert chosen(here.get("/").text) == ["poem"]
     assert chosen(here.get("/?state=settled").text) == ["poem"]
     assert chosen(here.get("/?agent=logic").text) == ["logic"]
+
+
+def test_the_form_begins_with_the_agent_that_has_memories_where_nobody_has_asked(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    assert chosen(here.get("/").text) == []
+
+    memory.add([NewMemory(pool="plan", answer="The ferry goes at noon.", new_pool=True)])
+    assert chosen(here.get("/").text) == ["plan"]
+
+    here.post("/journeys", data={"what": "poem", "prompt": "A lamp"}, headers=FROM_PAGE)
+    assert chosen(here.get("/").text) == ["poem"]
+
+
+def test_a_first_visit_has_four_steps_each_ticked_once_it_is_taken(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    def steps() -> list[str]:
+        return re.findall(r'<li class="(?:done|to-come)"><a href="[^"]+">([^<]+)</a>', here.get("/").text)
+
+    assert steps() == ["Bring in", "Ask", "Decide", "See whether it helps"]
+
+    memory.add([NewMemory(pool="logic", answer="The lamp is red.", new_pool=True)])
+    answered(backend)
+    assert steps() == ["Bring in ✓", "Ask ✓", "Decide", "See whether it helps"]
+
+    graded(backend, "t1", 90)
+    assert steps() == ["Bring in ✓", "Ask ✓", "Decide ✓", "See whether it helps"]
 
 
 def test_the_form_does_not_begin_with_what_somebody_else_asked(tokened: Tokened) -> None:

@@ -152,10 +152,18 @@ def test_a_list_of_journeys_is_of_what_was_asked_for(here: TestClient, backend: 
     assert listed(state="queued") == [queued]
     assert listed(submitter="ada") == ["poor", "good"]
     assert listed(submitter="ada", state="graded", accepted="true") == ["good"]
-    said = text_of(here.get("/?state=queued&agent=logic").text)
-    assert "The latest of logic , waiting" in said
-    assert said.count("What has keys?") == 1
-    assert here.get("/?state=lost").status_code == 422
+    assert listed(after=str(time.time() - 60)) == [queued, "poor", "good"]
+    assert listed(after=str(time.time() + 60)) == []
+
+    page = here.get("/?state=queued&agent=logic&within=3600").text
+    on = re.findall(r'<a href="([^"]+)" aria-current="true"><bdi>([^<]+)</bdi>', page)
+    assert {name: to for to, name in on} == {
+        "logic": "/?state=queued&amp;within=3600", "waiting": "/?agent=logic&amp;within=3600",
+        "last hour": "/?agent=logic&amp;state=queued",
+    }  # fmt: skip
+    assert '<a href="/?agent=logic&amp;state=dead&amp;within=3600">' in page
+    assert text_of(page).count("What has keys?") == 1
+    assert [here.get(f"/?{wrong}").status_code for wrong in ("state=lost", "within=long")] == [422, 422]
 
 
 def test_the_numbers_of_now_lead_to_the_journeys_that_they_count(here: TestClient, backend: Backend) -> None:

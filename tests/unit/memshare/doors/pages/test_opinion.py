@@ -106,7 +106,9 @@ def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_o
     [link] = re.findall(r'href="([^"]+)">Forget the memory that was kept from this answer', page)
     assert "back=/journeys/t1" in link
 
-    done = here.post(link.replace("?", "?children=no&"), data={"back": "/journeys/t1"}, headers=FROM_PAGE)
+    asked = dict(re.findall(r'type="hidden" name="(back|id)" value="([^"]+)"', here.get(link).text))
+    assert asked == {"back": "/journeys/t1", "id": shelf["poem"]}
+    done = here.post("/pool/several/forget", data=asked, headers=FROM_PAGE)
 
     assert done.url.path == "/journeys/t1"
     assert "The memory that was kept from this answer was forgotten." in card(done.text)

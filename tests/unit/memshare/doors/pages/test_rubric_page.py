@@ -105,8 +105,13 @@ def test_who_approves_a_rubric_among_what_needs_them_is_told_that_no_agent_is_gr
     assert "The rubric strict is approved. No agent is graded by it yet: /rubrics/strict says" in said
 
 
-def test_the_agents_page_names_the_command_that_drafts_a_rubric(here: TestClient) -> None:
-    assert 'memshare rubric draft "' in text_of(here.get("/agents").text)
+def test_the_agents_page_has_a_rubric_drafted_and_says_what_that_costs(here: TestClient, backend: Backend) -> None:
+    page = here.get("/agents").text
+
+    assert '<input type="hidden" name="kind" value="rubric">' in page
+    assert "No model is set, so it would come to nothing. The draft then waits in Needs you." in text_of(page)
+    backend.settings = backend.settings.model_copy(update={"model": "openai:x"})
+    assert "10 calls or more of the scorer's model, openai:x. The draft then" in text_of(here.get("/agents").text)
 
 
 def answered_by(backend: Backend, agent: str, journey: str) -> None:
@@ -148,7 +153,7 @@ def test_answers_that_were_given_up_meanwhile_are_counted_with_what_tries_them_a
     said = text_of(here.get("/rubrics/strict").text)
 
     assert "1 answer was given up because a rubric was not approved. Once it is approved, try them again" in said
-    assert "memshare dead retry --reason rubric" in said
+    assert "dead letters , where they are one card" in said
 
 
 def test_a_bundled_rubric_has_no_approval_to_withdraw(here: TestClient) -> None:

@@ -1,0 +1,90 @@
+"""What needs somebody: a card for each kind, one main button on each, and what an operator decides apart."""
+
+from __future__ import annotations
+
+import re
+from typing import get_args
+
+import redis
+from fastapi.testclient import TestClient
+
+from memshare.client.rest.calls.needs import Need
+from memshare.doors.pages.render import ENVIRONMENT
+from memshare.doors.pages.screens.inbox import CARDS
+from memshare.operations.backend import Backend
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp
+from memshare_memory.door.client import MemoryClient
+from tests.unit.memshare.doors.conftest import Tokened, bury
+from tests.unit.memshare.doors.pages.journey_records import text_of
+from tests.unit.memshare.doors.test_needs import contradictory
+
+FROM_PAGE = {"origin": "http://127.0.0.1"}
+
+
+def articles(page: str) -> list[str]:
+    return re.findall(r'<article class="item.*?</article>', page, re.DOTALL)
+
+
+def lost(backend: Backend, pool: str, name: str) -> None:
+    """Give up naming the concepts of a memory of a pool."""
+    entry = Entry(
+        id=name, task="concepts.extract", queue="concepts", body={"pool": pool}, journey=name, stage="extract"
+    )
+    backend.client.dead_letters.add(letter_for(entry, GiveUp(f"It did not fit {name}."), tries=6))
+
+
+def test_every_kind_has_a_card() -> None:
+    kinds = get_args(Need.model_fields["kind"].annotation)
+
+    assert CARDS.keys() == set(kinds)
+    source = ENVIRONMENT.loader.get_source(ENVIRONMENT, "cards.html.j2")[0]  # type: ignore[union-attr]
+    assert all(f"macro {kind.replace(' ', '_')}(need)" in source for kind in kinds)
+
+
+def test_dead_letters_of_one_reason_are_one_card_whatever_their_pools_after_what_a_curator_decides(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    for pool, name in (("logic", "one"), ("logic", "two"), ("poem", "three")):
+        lost(backend, pool, name)
+    contradictory(memory, redis_client)
+
+    page = here.get("/inbox").text
+    first, letters = articles(page)
+
+    assert "A is right" in first
+    assert page.index("A is right") < page.index("For whoever runs memshare") < page.index("3 tasks were given up")
+    assert ("Try all 3 again" in letters, "Drop all 3" in letters) == (True, True)
+    assert [one["pool"] for one in here.get("/v1/needs").json()["needs"]] == [None, "logic"]
+    dropped = here.post(
+        "/inbox/letter", data={"decision": "drop", "letter": ["one", "two", "three"]}, headers=FROM_PAGE
+    )
+    assert "Dropped: 3 dead letters." in text_of(dropped.text)
+    assert len(articles(here.get("/inbox").text)) == 1
+
+
+def test_a_card_has_one_main_button_and_what_is_rare_behind_more(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    contradictory(memory, redis_client)
+    bury(backend, "logic", "It went wrong.")
+
+    conflict, letter = articles(here.get("/inbox").text)
+
+    for card, main in ((conflict, "B is right"), (letter, "Try it again")):  # of two that are as credible, the newer
+        assert re.findall(r'class="main"[^>]*>([^<]+?) <kbd>', card) == [main]
+    at_hand, more = conflict.split('<details class="more"')
+    assert re.findall(r">([^<>]+?) <kbd>", at_hand) == ["A is right", "B is right", "Both are right"]
+    assert re.findall(r">([^<>]+?) <kbd>", more) == ["Forget A", "Forget B", "Change A", "Change B"]
+
+
+def test_who_may_only_look_is_offered_nothing_to_decide(
+    tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    contradictory(memory, redis_client)
+
+    [card] = articles(tokened("viewer", "recall").get("/inbox").text)
+
+    assert "Red or green." in card
+    assert not re.search("<button|<form|data-key|#edit", card)
