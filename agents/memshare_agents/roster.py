@@ -18,6 +18,8 @@ from memshare_broker.wire.messages import MAX_MEMORIES, Name
 from memshare_memory.memory import Mode
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+ToolPlace = Annotated[str, StringConstraints(pattern=r"^(https?://\S+|[^:]+\.py:[A-Za-z]\w*)$")]
+OF_ENGINE = frozenset({"models", "limits", "tools", "database"})  # keys that only the file of an engine's agent has
 
 
 class Kind(TomlForm):
@@ -45,11 +47,15 @@ class Agent(TomlForm):
     engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
     models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
     limits: RunLimits = Field(default=RunLimits(), description="of one run of the engine")
+    tools: tuple[ToolPlace, ...] = Field(default=(), description="of the engine: MCP servers, and FILE.py:FUNCTION")
+    database: str | None = Field(default=None, description="a SQLite file that the engine's operator `sql` reads")
 
     @model_validator(mode="after")
     def _engine_has_what_it_is_given(self) -> Agent:
-        if self.engine is None and self.model_fields_set & {"models", "limits"}:
-            raise ValueError('models and limits are of an engine: add engine = "reasoning", or leave them out')
+        if self.engine is None and self.model_fields_set & {"models", "limits", "tools", "database"}:
+            raise ValueError(
+                'tools, database, models and limits are of an engine: add engine = "reasoning", or leave them out'
+            )
         return self
 
     def kind(self, name: str | None) -> Kind:
@@ -102,4 +108,8 @@ def _load_agent(name: str, file: Path) -> Agent:
     if name in STAGE_QUEUES:
         raise BadInput(f"{file}:1: an agent cannot be called {name!r}: the queue of that name is taken.")
     agent = load(file, Agent)
-    return agent.model_copy(update={"name": name})
+    beside = file.absolute().parent
+    tools = tuple(one if "://" in one else str(beside / one) for one in agent.tools)
+    # As they are set, so that a copy of the file elsewhere means the same.
+    places = {"tools": tools, "database": agent.database and str(beside / agent.database)}
+    return agent.model_copy(update={"name": name, **{key: place for key, place in places.items() if place}})

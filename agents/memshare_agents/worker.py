@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from memshare_agents.reasoning.reasoner import Reasoner
+from memshare_agents.reasoning.reasoner import OPERATORS, Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
+from memshare_agents.reasoning.toolbox import open_toolbox
 from memshare_agents.roster import Agent, cards, load_roster
 from memshare_agents.tasks import AnswerStage, register
 from memshare_broker.app import App
@@ -62,7 +63,8 @@ def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reaso
             chats[name] = open_limited(settings, name, "answers", connections=settings.concurrency)
     by_operator = {operator: chats[name] for operator, name in agent.models.items()}
     limits = agent.limits.model_copy(update={"seconds": seconds})
-    return Reasoner(limits, chat, by_operator, open_sources(settings, _memory(settings)))
+    toolbox = open_toolbox(agent.tools, agent.database, settings.browser_seconds, OPERATORS)
+    return Reasoner(limits, chat, by_operator, open_sources(settings, _memory(settings)), toolbox)
 
 
 def _register(app: App, settings: Settings) -> None:

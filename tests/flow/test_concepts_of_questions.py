@@ -19,6 +19,7 @@ from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import ROOT, Deployment, deployed, empty
+from tests.support.shelf import CHECK, RESPOND, answered, judged, planned
 
 POOL = "plan"
 QUESTION = "Which machine could a poet's daughter have programmed?"
@@ -31,6 +32,11 @@ NAMED = {
         "subjects": ["Charles Babbage", "Ada Lovelace"],
         **{f"general_{level}": ["Science"] for level in range(1, 5)},
     }
+}
+STEPS = {
+    "Plan": planned(RESPOND, CHECK),
+    "Response": answered("In steps.", "k1"),
+    "AnswerJudgement": judged(True, k1=0.5),
 }
 
 
@@ -47,6 +53,8 @@ class Model:
         self.asked.append((schema, asked))
         if schema == "Hierarchies":
             return Answer(text=json.dumps(self.named))
+        if schema in STEPS:
+            return Answer(text=json.dumps(STEPS[schema]))
         cites = [{"memory": name, "why": "It says so."} for name in asked["memories"]]
         return Answer(
             text=json.dumps({"cites": cites, "suffices": True, "answer": "So.", "own_knowledge": "", "questions": []})
@@ -147,3 +155,16 @@ def test_a_question_whose_concepts_cannot_be_named_is_answered_all_the_same(depl
     assert len(model.asked_for("Hierarchies")) == 2
     assert told["answer"] == "So."
     assert HIDDEN not in shown()
+
+
+def test_a_question_is_answered_in_steps_where_that_is_asked_for(deployment: Deployment) -> None:
+    told = answer(deployment, "--deep")
+    drawn = prepared_python.run(["answer", QUESTION, "--pool", POOL, "--deep"], deployment.environment, 120).stdout
+
+    assert (told["answer"], [one["why"] for one in told["cites"]]) == ("In steps.", ["Its share in the answer is 50%."])
+    assert [one["operator"] for one in told["steps"]] == ["coordinator", "responder", "discriminator"]
+    assert len(model.asked_for("Plan")[0]["knowledge"]) == 4
+    assert model.asked_for("AnswerFromMemories") == []
+    assert "1 coordinator" in drawn
+    assert "said: Verified: So it is." in drawn
+    assert "In steps." in drawn

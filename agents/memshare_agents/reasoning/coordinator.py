@@ -70,9 +70,9 @@ SAID_SHOWN = 200  # characters of each
 
 INSTRUCTIONS = """\
 You plan how a question is answered, step by step. `question` is what was asked, `goal` what this plan is for, \
-`operators` what each kind of step does, `places` what can be searched, `knowledge` what was found so far, `failed` \
-the answers that were rejected and why, `done` the last steps, `waiting` the steps that wait after this one, `left` \
-how many steps and levels of parts remain.
+`operators` what each kind of step does, `places` what can be searched, `knowledge` what was recalled and found so \
+far, `failed` the answers that were rejected and why, `done` the last steps, `waiting` the steps that wait after this \
+one, `left` how many steps and levels of parts remain.
 
 Write the list of the next steps: as few as do, mostly one to three, each in few words. It takes the place of \
 this step, and what waits after it goes on. Where the question has parts, give each a coordinator whose `goal` \

@@ -36,6 +36,7 @@ from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.wire.messages import Step, Usage
 from memshare_llm.chat import Chat
 from memshare_llm.structured import DoesNotFit
+from memshare_memory.door.messages import Conditions
 
 if TYPE_CHECKING:
     from memshare_agents.reasoning.knowledge import Knowledge
@@ -77,6 +78,8 @@ class Engine:
     knowledge: Knowledge
     sources: Sources
     documents: tuple[str, ...] = ()
+    recalls_first: bool = True
+    """Recall memories for each question before its first plan. False: a step of a plan has to."""
 
     def run(self, question: str, instructions: str) -> EngineRun:
         """Answer a question, told how by `instructions`; raises what a model raises, but for replies that do not fit.
@@ -112,6 +115,9 @@ class Engine:
         """Run one operator and record it, also where a budget ends it half-way."""
         operator, part = self.operators[waiting.call.operator], waiting.part
         paid, number, started = Paid(self.chat_of(operator.name), budget), len(state.steps) + 1, time.monotonic()
+        if self.recalls_first and operator.name == COORDINATOR and not part.recalled:
+            part.recalled = True
+            state.memory = state.memory.hold(self.knowledge.search(part.question, Conditions()))
         context = Context(
             question=part.question,
             whole=state.whole.question,

@@ -6,7 +6,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -22,6 +22,7 @@ from memshare_agents.reasoning.responder import responder
 from memshare_agents.reasoning.run_state import RunLimits, leaves
 from memshare_agents.reasoning.searcher import filtered, searcher
 from memshare_agents.reasoning.short_term import ShortTermItem
+from memshare_agents.reasoning.toolbox import Toolbox
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import JudgedAnswer
 from memshare_broker.wire.messages import MAX_LEARNT, AgentTask, Learnt, PartAnswer, Shown
@@ -112,6 +113,7 @@ class Reasoner:
     chat: Chat
     chats: Mapping[str, Chat]
     sources: Sources
+    toolbox: Toolbox = field(default_factory=Toolbox)
 
     def __post_init__(self) -> None:
         """Raise `BadInput` for a model of an unknown operator."""
@@ -128,6 +130,7 @@ class Reasoner:
         payer: Payer,
     ) -> AnswerMade:
         """The answer to a task; what is not verified says so in its first sentence. Raises what the models raise."""
+        tools, notes = self.toolbox.operators()
         with ExitStack() as stack:
             metered: dict[str, Chat] = {}
             for chat in (self.chat, *self.chats.values()):
@@ -136,7 +139,7 @@ class Reasoner:
                     paid_by = payer._replace(journey=f"{payer.journey} {chat.name}")
                     metered[chat.name] = stack.enter_context(metering(chat, paid_by))
             engine = Engine(
-                OPERATORS,
+                {**OPERATORS, **tools},
                 self.limits,
                 lambda operator: metered[self.chats.get(operator, self.chat).name],
                 knowledge,
@@ -155,6 +158,7 @@ class Reasoner:
             usage=run.usage,
             steps=run.steps,
             verified=run.verified,
+            notes=notes,
         )
 
 

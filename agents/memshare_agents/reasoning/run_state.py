@@ -108,6 +108,8 @@ class RunPart:
     verdict: Verdict | None = None
     """Of the last proposal."""
     given_up: bool = False
+    recalled: bool = False
+    """True once memories were recalled for it."""
 
     @property
     def is_whole(self) -> bool:

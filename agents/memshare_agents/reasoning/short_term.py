@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
-Kind = Literal["memory", "passage", "link", "page", "not there", "answer", "failed answer"]
+Kind = Literal["memory", "passage", "link", "page", "not there", "tool", "answer", "failed answer"]
 
 DECAY = 0.9  # of the strength is left after a step
 THRESHOLD = 0.25  # reached after 14 steps without being recalled

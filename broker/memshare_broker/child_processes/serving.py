@@ -5,6 +5,7 @@ A request may be made to take hours and all memory. Here it costs this process, 
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import resource
@@ -20,6 +21,7 @@ from memshare_broker.errors import GiveUp
 FRESH = 256 * 2**20  # bytes; one that has needed more is replaced by a new process
 IDLE = 30.0  # seconds without a request, after which it ends
 MOST_NOTES, LONGEST_NOTE = 20, 500  # what the log is told of one request
+LONGEST = 300  # characters of an error that are told
 
 Request = dict[str, object]
 
@@ -58,6 +60,21 @@ def serve(answer: Callable[[Request, bytes], dict[str, object]]) -> None:
 def limit_time(seconds: float) -> None:
     """When so many seconds of processor time are used up the system ends this process, whatever it is at; 0: never."""
     signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
+def function_of(name: str, folder: str) -> Callable[..., object]:
+    """A function by MODULE:FUNCTION; modules of the folder are found, after all others. Raises `GiveUp` without one."""
+    if folder not in sys.path:
+        sys.path.append(folder)
+    module_name, _, function_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:
+        raise GiveUp(f"its module cannot be imported: {type(error).__name__}: {str(error)[:LONGEST]}") from error
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise GiveUp(f"the module {module_name!r} has no function {function_name!r}")
+    return function  # type: ignore[no-any-return]
 
 
 def _limit_memory(size: int) -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import json
 import math
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memshare_broker.child_processes.serving import Request, limit_time, serve
+from memshare_broker.child_processes.serving import LONGEST, Request, function_of, limit_time, serve
 from memshare_broker.errors import GiveUp
 
 ORPHAN = 5.0  # seconds more than whoever waits for it allows, after which a check ends that nobody waits for
-LONGEST = 300  # characters of an error that are told
 
 
 def run(asked: Request, data: bytes) -> dict[str, object]:
@@ -30,7 +27,7 @@ def run(asked: Request, data: bytes) -> dict[str, object]:
     os.chdir(folder)
     if isinstance(check, list):
         return {"share": _share(_of_command(check, json.loads(data) | {"options": options}, seconds))}
-    function = _function(str(check), folder)
+    function = function_of(str(check), folder)
     _require_fit(function, options)
     if not data:
         return {}
@@ -42,21 +39,6 @@ def run(asked: Request, data: bytes) -> dict[str, object]:
     except (Exception, SystemExit) as error:
         raise GiveUp(f"it raised {type(error).__name__}: {str(error)[:LONGEST]}") from error
     return {"share": _share(value)}
-
-
-def _function(name: str, folder: str) -> Callable[..., object]:
-    """A function by MODULE:FUNCTION; modules beside the rubric are found, after all others."""
-    if folder not in sys.path:
-        sys.path.append(folder)
-    module_name, _, function_name = name.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except (Exception, SystemExit) as error:
-        raise GiveUp(f"its module cannot be imported: {type(error).__name__}: {str(error)[:LONGEST]}") from error
-    function = getattr(module, function_name, None)
-    if not callable(function):
-        raise GiveUp(f"the module {module_name!r} has no function {function_name!r}")
-    return function  # type: ignore[no-any-return]
 
 
 def _require_fit(function: Callable[..., object], options: dict[str, Any]) -> None:

@@ -11,14 +11,14 @@ from uuid import uuid4
 
 import redis
 
-from memshare_agents.roster import cards
+from memshare_agents.roster import cards, load_roster
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
 from memshare_broker.presence import present
-from memshare_broker.settings import OFFLINE, Role, Settings
+from memshare_broker.settings import OFFLINE, SERVER_WAIT, Role, Settings
 from memshare_broker.wire.same_text import is_blank
-from memshare_concepts.answering import AnswerFromMemories, answer
+from memshare_concepts.answering import LONGEST_QUESTION, AnswerFromMemories, answer
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, with_related
@@ -30,6 +30,7 @@ from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.near_enough import near_enough, too_far
+from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import AnsweredReply
@@ -91,6 +92,56 @@ def answer_from(
         wanted = " ".join(plain(question).split())[:LONGEST_WANTED]
         OpenQuestions(client, pool).add(answered.questions, wanted, time.time())
     return _reply(answered, found, far)
+
+
+INSTRUCTIONS = """\
+You answer questions from memories: questions that were answered well, and statements. Give the answer first, in a \
+sentence, then what it rests on. Answer every part of the question, no more, and in its language."""
+ONLY_MEMORIES = " Say nothing that does not stand in the knowledge."
+STEPS = ("coordinator", "searcher", "filter", "responder", "discriminator")  # what opens pages is for tasks
+
+
+def answer_in_steps(
+    settings: Settings,
+    question: str,
+    pool: str,
+    memories: int,
+    only_memories: bool,
+    payer: str,
+    within: float | None = None,
+) -> AnsweredReply:
+    """The answer of a run of the reasoning agent's engine, on the memories of a pool and within that agent's limits.
+
+    `memories` are recalled at a time; `within` is seconds, where it may take fewer than a task. A question without a
+    verified answer becomes a gap of the pool. Raises `BadInput` without a model.
+    """
+    from memshare_agents.reasoning.engine import Engine
+    from memshare_agents.reasoning.knowledge import Knowledge
+    from memshare_agents.reasoning.reasoner import OPERATORS, answer_of, shown_in
+    from memshare_agents.reasoning.sources.build import open_sources
+
+    limits = load_roster(settings.agents_dir)["reasoning"].limits
+    as_a_task = settings.longest_task - SERVER_WAIT - settings.model_timeout
+    seconds = min(one for one in (limits.seconds, within, as_a_task) if one is not None)
+    operators, limits = {name: OPERATORS[name] for name in STEPS}, limits.model_copy(update={"seconds": seconds})
+    with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
+        knowledge = Knowledge(memory, pool, memories, "hybrid", asked_by=payer)
+        sources = open_sources(settings.model_copy(update={"documents": None, "searxng_url": None}), memory)
+        with paid_chat(settings, "agents", payer) as chat:
+            run = Engine(operators, limits, lambda _: chat, knowledge, sources).run(
+                question, INSTRUCTIONS + ONLY_MEMORIES * only_memories
+            )
+        shown = {one.id: one for one in shown_in(run)} if run.verified else {}
+        stored = memory.page(Where(ids=list(shown)), len(shown)).memories if shown else ()
+        wanted = " ".join(plain(question).split())
+        left_open = () if run.verified else (wanted[:LONGEST_QUESTION],)
+        OpenQuestions(client, pool).add(left_open, wanted[:LONGEST_WANTED], time.time())
+    found = [Found(memory=one, similarity=shown[one.id].similarity) for one in stored]
+    shares = sorted(((shown[one.id].share or 0.0, one) for one in stored), key=lambda one: -one[0])
+    cites = tuple((one, f"Its share in the answer is {share:.0%}.") for share, one in shares)
+    said, model = answer_of(run), run.proposal.model if run.proposal else chat.name
+    reply = _reply(AnswerFromMemories(said if run.verified else None, cites, "", left_open, model), found, "")
+    return reply.model_copy(update={"steps": run.steps, "unverified": "" if run.verified else said})
 
 
 def _reply(answered: AnswerFromMemories, found: Sequence[Found], far: str) -> AnsweredReply:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tomlkit
 
 from memshare.files.new_file import new_file
-from memshare_agents.roster import Agent, load_roster
+from memshare_agents.roster import OF_ENGINE, Agent, load_roster
 from memshare_scorer.rubric import SUFFIX, WITHOUT_SEEDS, find_rubric
 
 NOTHING_PASSES = 100.0  # a threshold that only a perfect answer reaches
@@ -62,7 +62,7 @@ def write_variants(
 
 
 def _without_engine(agent: Agent) -> Agent:
-    return Agent.model_validate(agent.model_dump(exclude={"engine", "models", "limits"}))
+    return Agent.model_validate(agent.model_dump(exclude={"engine", *OF_ENGINE}))
 
 
 def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold: float) -> None:

@@ -26,7 +26,7 @@ from memshare.client.rest.calls.concepts import (
 )
 from memshare.client.rest.calls.needs import Need
 from memshare.extras import require
-from memshare.operations.apart import answered, computed
+from memshare.operations.apart import ASKING, answered, computed
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.retrievers import PoolPath
@@ -128,22 +128,27 @@ def answer(
     question: Written,
     memories: Annotated[int, Field(ge=1, le=MAX_MEMORIES, description="to answer from, at most")] = 8,
     only_memories: Annotated[bool, Field(description="whether the model may add nothing")] = False,
+    deep: Annotated[bool, Field(description="whether it is answered in steps, each of some calls")] = False,
 ) -> AnsweredReply:
     """An answer with what it rests on; raises `NotYet` where the caller's cap is reached."""
     require_concepts(backend, caller, pool)
     caller.require("submit")
     backend.checked_text(question, "question")
-    from memshare.client.answering import answer_from
+    from memshare.client.answering import answer_from, answer_in_steps
 
     asked = (backend.settings, question, pool, memories, only_memories, caller.name)
     is_offline = backend.settings.model_for("agents") == OFFLINE
-    reply = answer_from(*asked) if is_offline else answered(answer_from, *asked)
+    if deep:
+        reply = answered(answer_in_steps, *asked, None if ASKING.get() is None else DEEP_WITHIN)
+    else:
+        reply = answer_from(*asked) if is_offline else answered(answer_from, *asked)
     audit(caller, "answer", pool=pool, memories=len(reply.cites))
     return reply
 
 
 TOPICS = 5  # of a cluster
 KEPT = 60.0  # seconds for which what was computed is shown
+DEEP_WITHIN = 75.0  # seconds at a door, after which no call of a run begins: the last one ends before nobody waits
 KINDS = ("unexplained", "thin", "unconnected", "asked")  # of gaps
 Name = Label
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memshare.cli.ask.trace import draw
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, Payer, Pool
 from memshare.operations.serving import ask
@@ -24,6 +25,9 @@ def answer(
     only_memories: Annotated[
         bool, typer.Option("--only-memories", help="Use the memories alone: the model adds nothing.")
     ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Answer in steps: sub-questions, searches, and a check of the answer.")
+    ] = False,
     pool: Pool = None,
     memories: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of memories to answer from.")] = 8,
     submitter: Payer = None,
@@ -35,28 +39,32 @@ def answer(
     do not suffice it says so, and suggests questions: they become gaps, which `memshare concepts gaps` lists. Without a
     model it shows the nearest memory's answer as it stands.
 
+    With --deep the reasoning agent's engine answers, and its steps are shown: more calls, within that agent's limits.
+
     Example: memshare answer "Why does a sonnet turn?" --only-memories --pool poem
     """
     from memshare.operations import concepts
 
     with operating(alone=True) as (backend, caller), errors.status("Answering …"):
         name, payer = the_pool(backend.client, pool), replace(caller, name=submitter or caller.name)
-        asked = {"question": question, "memories": memories, "only_memories": only_memories}
+        asked = {"question": question, "memories": memories, "only_memories": only_memories, "deep": deep}
         reply = ask("The question", concepts.answer, backend, payer, name, **asked)
         is_quoted = reply.model == OFFLINE and not reply.far
         nearest = backend.client.memories.get(reply.cites[0].id) if is_quoted else None
     if nearest is not None:
         quoted = Quoted(id=nearest.id, submitter=nearest.submitter, similarity=reply.cites[0].similarity)
         errors.print(whose_answer(quoted), style="yellow")
-    print_reply(reply) if as_json else _print(reply, name)
+    print_reply(reply) if as_json else _print(reply, name, question)
 
 
-def _print(reply: AnsweredReply, pool: str) -> None:
-    if reply.far:
-        console.print(reply.far, style="yellow")
+def _print(reply: AnsweredReply, pool: str, question: str) -> None:
+    if reply.steps:
+        console.print(draw(question, reply.steps))
+    if said := reply.far or reply.unverified:
+        console.print(said, style="yellow")
     if reply.answer is not None:
         console.print(panel(reply.answer, styled(("Answer", "bold"), f" · {reply.model}")))
-    elif not reply.far:
+    elif not said:
         console.print("The memories do not suffice to answer this.", style="yellow")
     rows = [
         (short_id(one.id), f"{one.similarity:.2f}", one.why, one_line(one.prompt or one.answer)) for one in reply.cites

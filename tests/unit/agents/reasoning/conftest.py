@@ -29,7 +29,10 @@ def knowledge(memory: MemoryClient) -> Knowledge:
 @pytest.fixture
 def make_engine(knowledge: Knowledge) -> MakeEngine:
     def make(chat: Chat, found_in: Sources | None = None, operators: Any = OPERATORS, **limits: float) -> Engine:
-        return Engine(operators, RunLimits(**limits), lambda _: chat, knowledge, found_in or sources())
+        # Without a recall before the first plan, so that a test knows what its own steps found.
+        return Engine(
+            operators, RunLimits(**limits), lambda _: chat, knowledge, found_in or sources(), recalls_first=False
+        )
 
     return make
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from memshare.evaluation.variants import Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 
@@ -40,6 +41,9 @@ def test_any_agent_can_have_the_engine_with_models_and_limits_of_its_own(tmp_pat
         ("[limits]\nsteps = 9\n", "models and limits are of an engine"),
         ('engine = "reasoning"\n[limits]\nsteps = 0\n', "cook.toml:7: limits.steps: Input should be greater than"),
         ('engine = "reasoning"\n[limits]\nseconds = 0\n', "cook.toml:7: limits.seconds: Input should be greater than"),
+        ('tools = ["a.py:b"]\n', "tools, database, models and limits are of an engine"),
+        ('database = "a.db"\n', "tools, database, models and limits are of an engine"),
+        ('engine = "reasoning"\ntools = ["a.py"]\n', "cook.toml:6: tools"),
         ('engine = "reasoning"\n[limits]\nhops = 9\n', "cook.toml:7: limits.hops: no such key is known here."),
     ],
 )
@@ -50,3 +54,19 @@ def test_what_no_engine_can_use_is_refused(tmp_path: Path, more: str, expected: 
         load_roster(tmp_path)
 
     assert expected in str(caught.value)
+
+
+def test_tools_lie_beside_the_file_wherever_a_copy_of_it_is_written(tmp_path: Path) -> None:
+    more = (
+        'engine = "reasoning"\ntools = ["https://tools.example/mcp", "tides.py:high_water"]\ndatabase = "library.db"\n'
+    )
+    (tmp_path / "cook.toml").write_text(COOK + more)
+    copied = Setup(Label("copy", lambda pool, _: pool), "offline", 0)
+    plain = Setup(Label("plain", lambda pool, _: pool, one_call=True), "offline", 0)
+
+    write_variants(tmp_path / "copies", tmp_path, ["cook"], [copied, plain], {})
+    roster = load_roster(tmp_path / "copies")
+
+    assert roster[copied.agent("cook")].tools == ("https://tools.example/mcp", f"{tmp_path}/tides.py:high_water")
+    assert roster[copied.agent("cook")].database == f"{tmp_path}/library.db"
+    assert (roster[plain.agent("cook")].tools, roster[plain.agent("cook")].database) == ((), None)

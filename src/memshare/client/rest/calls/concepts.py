@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
-from memshare_broker.wire.messages import Message
+from memshare_broker.wire.messages import Message, Step
 from memshare_concepts.summaries import Sentence
 
 
@@ -78,6 +78,8 @@ class AnsweredReply(Message):
     questions: tuple[str, ...] = Field(description="they are gaps of the pool now")
     model: str = Field(description="'offline' is none: then the answer is the nearest memory's")
     far: str = Field(default="", description="that no memory is near enough, and how near the nearest is")
+    steps: tuple[Step, ...] = Field(default=(), description="of an answer in steps, as in the trace of a task")
+    unverified: str = Field(default="", description="why a deep answer was not verified, and what it was")
 
 
 class QuestionReply(Message):
@@ -123,11 +125,14 @@ class ConceptCalls(Calls[Asked]):
         """
 
     @call("answer_question", "POST", "/v1/concepts/{pool}/answer", repeatable=False)
-    def answer(self, pool: str, question: str, *, memories: int = 8, only_memories: bool = False) -> AnsweredReply:
+    def answer(
+        self, pool: str, question: str, *, memories: int = 8, only_memories: bool = False, deep: bool = False
+    ) -> AnsweredReply:
         """Answer a question from the memories of a pool, and say which it rests on.
 
         One call of the agents' model, and one for the concepts of a new question, which you pay: it takes the rights
-        `recall` and `submit`. Nothing is remembered.
+        `recall` and `submit`. Nothing is remembered. `deep` answers in steps, with sub-questions and a check of the
+        answer, within the limits of the agent `reasoning`: give the client a `timeout` of 150.
         """
 
     @call("decide_question", "POST", "/v1/concepts/{pool}/question", repeatable=False)
