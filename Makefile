@@ -26,7 +26,7 @@ help:  ## Show this help
 # `evaluate` brings `local`: all that one machine can do.
 install: .venv/.installed-evaluate  ## Make .venv and install memshare into it, with all that runs on one machine
 
-demo: .venv/.installed-local  ## Measure in a minute what a shared pool gives: no key needed
+demo: .venv/.installed-local  ## Measure in some minutes what a shared pool gives: no key needed
 	@$(BIN)/memshare demo
 
 # The tests of a file stay together, as they share what is slow to make. `tests/conftest.py` says how many processes.

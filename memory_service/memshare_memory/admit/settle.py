@@ -23,7 +23,7 @@ from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.belief.lift import HowMany, LiftSums
+from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
@@ -102,10 +102,17 @@ class SettleStage:
         return Outcome(MemoriesCredited(memories=len(credited.memories)), learn)
 
     def _count_tries(self, store: Store, task: AgentPair, score: float, shown: Sequence[Memory]) -> None:
-        """Count the task in the lift of the memories that are still there, and in what each number of them gives."""
+        """Count the task in the lift of the memories that are still there, and in what each number of them gives.
+
+        A number that chance took counts by what was meant, not by what was found: else hard tasks would drop out.
+        """
+        one = TaskGroup("one withheld", task.agent, task.kind or "", task.model or "")
+        if task.examples is not None and task.examples.by_chance:
+            every, withheld = one._replace(way="all withheld"), task.examples.number == 0
+            self._lift.count(task.pool, task.journey, score, every, withheld=withheld)
         if task.randomized:
             ids_of = [one.id for one in shown] if task.withheld is None else list(by_ids(store, [task.withheld.id]))
-            self._lift.count(task.pool, task.journey, score, ids_of, withheld=task.withheld is not None)
+            self._lift.count(task.pool, task.journey, score, one, ids_of, withheld=task.withheld is not None)
         if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
             self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
 

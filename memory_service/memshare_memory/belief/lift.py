@@ -1,9 +1,9 @@
 """Lift: by how many points a memory that is shown raises the score of a task, measured by withholding some at random.
 
 Compared are graded tasks of which one memory might have been withheld: those that were shown all of their memories, and
-those that were not shown one of them. Chance alone decides which is which, so the difference of the mean scores is what
-the memory did. With s₁² and s₂² the variances of the two groups and n₁ and n₂ their tasks, its standard error is that
-of Welch:
+those that were not shown one of them; and where chance took the number of memories, tasks with some and with none.
+Chance alone decides which is which, so the difference of the mean scores is what memories did. With s₁² and s₂² the
+variances of the two groups and n₁ and n₂ their tasks, its standard error is that of Welch:
 
     lift = mean of those shown all - mean of those without one,    error = √(s₁²/n₁ + s₂²/n₂).
 
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
 from random import Random
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import redis
@@ -25,17 +25,16 @@ from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
 COUNT_LIFT = Script(__file__, "lift")
-LEAST_OF_POOL = 10  # tasks with a memory withheld, from which on the lift of a pool is told
-LEAST_OF_MEMORY = 5  # the same for one memory
-_POOL = "pool"  # the field of all memories together
+LEAST_OF_MEMORY = 5  # tasks with a memory withheld, from which on its lift is told
 _SHOWN, _WITHHELD = 0, 3  # where the three sums of a side begin
+_BETWEEN = "\x1f"  # stands in no name
 
 
 class Lift(Message):
     """By how many points of the score, with its standard error; both are None where too little is known.
 
-    `shown` counts the tasks that were shown all of their memories, `withheld` those without one of them; of a single
-    memory, those shown it, and those from which it was the one withheld. `needed` is how many of those it takes.
+    `shown` counts the tasks that were shown the memory, `withheld` those from which it was the one withheld. `needed`
+    is how many of those it takes.
     """
 
     points: float | None
@@ -63,24 +62,39 @@ class SumsOfTasks:
         return bool(counted)
 
 
+Way = Literal["one withheld", "all withheld"]
+
+
+class TaskGroup(NamedTuple):
+    """Tasks that are counted together; no kind and no model are empty texts."""
+
+    way: Way
+    agent: str
+    kind: str
+    model: str
+
+
 class LiftSums(SumsOfTasks):
-    """For every pool a hash: memory, or `pool` → sums of the tasks that were shown it, then of those without it.
+    """For every pool a hash: memory, or group → sums of the tasks that were shown it, or some, then of those without.
 
     The sums of a side are the number of tasks, of their scores, and of the squares of these.
     """
 
-    def count(self, pool: str, task_id: str, score: float, memories: Sequence[UUID], *, withheld: bool = False) -> bool:
-        """Count a task that was shown all of its memories, or from which one was withheld; False when it was before.
+    def count(
+        self, pool: str, task_id: str, score: float, group: TaskGroup, memories: Sequence[UUID] = (), *, withheld: bool
+    ) -> bool:
+        """Count a task that was shown its memories, or from which one or all were withheld; False when it was before.
 
-        `memories` are those, or that one, unless they were forgotten since.
+        `memories` are those, or the one withheld, unless they were forgotten since.
         """
-        marker = f"memshare:lift_counted:{pool}:{task_id}"
-        return self._add(lift_key(pool), marker, score, (_POOL, *map(str, memories)), second=withheld)
+        marker = f"memshare:lift_counted:{pool}:{group.way}:{task_id}"
+        return self._add(lift_key(pool), marker, score, (_BETWEEN.join(group), *map(str, memories)), second=withheld)
 
 
-def pool_lift(client: redis.Redis, pool: str) -> Lift:
-    """The lift of a pool's memories: of one of those that a task is shown, whichever it is."""
-    return _read(client.hget(lift_key(pool), _POOL), LEAST_OF_POOL)
+def groups(client: redis.Redis, pool: str) -> list[tuple[TaskGroup, Side, Side]]:
+    """The groups of a pool's tasks, with the sums of those with memories and of those from which some were withheld."""
+    found = sorted(client.hgetall(lift_key(pool)).items())
+    return [(TaskGroup(*str(name).split(_BETWEEN)), *read_sides(of)) for name, of in found if _BETWEEN in str(name)]  # type: ignore[arg-type]
 
 
 def memory_lift(client: redis.Redis, pool: str, memory: UUID) -> Lift:
@@ -88,14 +102,8 @@ def memory_lift(client: redis.Redis, pool: str, memory: UUID) -> Lift:
     return _read(client.hget(lift_key(pool), str(memory)), LEAST_OF_MEMORY)
 
 
-def lifts(client: redis.Redis, pools: Iterable[str]) -> dict[str, Lift]:
-    """The lift of each of these pools in which a task was counted, by name."""
-    found = {pool: pool_lift(client, pool) for pool in sorted(pools)}
-    return {pool: lift for pool, lift in found.items() if lift.shown or lift.withheld}
-
-
 def drop_lift(client: redis.Redis, pool: str, memories: Iterable[UUID]) -> None:
-    """Forget the lift of memories; what they did for the lift of the pool stays, and names none of them."""
+    """Forget the lift of memories; what they did for their groups stays, and names none of them."""
     names = [str(memory) for memory in memories]
     if names:
         client.hdel(lift_key(pool), *names)
@@ -119,6 +127,14 @@ class Side(NamedTuple):
         return spread / (self.tasks - 1) / self.tasks
 
 
+NO_TASKS = Side(0, 0, 0)
+
+
+def together(sides: Iterable[Side]) -> Side:
+    """The sums of all of these; of no tasks where there are none."""
+    return Side(*map(sum, zip(NO_TASKS, *sides, strict=True)))
+
+
 def _read(text: str | bytes | None, needed: int) -> Lift:
     shown, withheld = read_sides(text)
     points = error = None
@@ -135,7 +151,7 @@ def read_sides(text: str | bytes | None) -> tuple[Side, Side]:
 
 
 def lift_key(pool: str) -> str:
-    """Hash: memory or `pool` → its sums."""
+    """Hash: memory or group → its sums."""
     return f"memshare:lift:{pool}"
 
 
@@ -148,7 +164,6 @@ KIND_KNOWN_BEFORE = 10  # tasks that it weighs in a kind, how numbers do in all 
 HEAD_START = 10.0  # points of the score that the usual number is expected to be better
 COST = 0.2  # points for each memory: among equals the fewest are shown
 LEAST_SPREAD = 5.0  # points
-LEAST_TASKS = 10  # at random without memories, from which on it is told what these do
 _ALL = ""  # the kind of all kinds together
 
 
@@ -156,8 +171,6 @@ class Tried(Message):
     """Results of a model for a kind of tasks, by the number of memories shown; no kind: all kinds.
 
     `tasks` and `scores` are by number, the score 0 to 100; `best` is what is shown where chance does not decide.
-    `lift` is by how many points being shown any raises the score, with its standard error, of the tasks in which chance
-    decided; None where these are too few.
     """
 
     model: str
@@ -165,19 +178,6 @@ class Tried(Message):
     tasks: dict[int, int]
     scores: dict[int, float]
     best: int
-    lift: float | None = None
-    error: float | None = None
-
-
-class Sums(NamedTuple):
-    """Of tasks that were shown a number of memories: those in which the bandit chose, and those in which chance did."""
-
-    chosen: Side
-    by_chance: Side
-
-    @property
-    def all(self) -> Side:
-        return _together(self)
 
 
 class HowMany(SumsOfTasks):
@@ -186,11 +186,11 @@ class HowMany(SumsOfTasks):
     def choose(self, pool: str, model: str, kind: str | None, task_id: str, *, learn: bool = True) -> Examples:
         """The number for a task. The draw depends on the task's id; where nothing is to be learnt the best is taken."""
         kinds = dict.fromkeys((_ALL, kind or _ALL))
-        names = [_field(number, model, kind) for kind in kinds for number in NUMBERS]
+        names = [_field(number, model, of_kind) for of_kind in kinds for number in NUMBERS]
         found = self._client.hmget(how_many_key(pool), names)
-        sums = [Sums(*read_sides(text)) for text in found]
-        rows = {kind: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, kind in enumerate(kinds)}
-        if rows[_ALL][NUMBERS.index(USUAL)].all.tasks < BEGIN_AFTER:
+        sums = [together(read_sides(text)) for text in found]
+        rows = {of_kind: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, of_kind in enumerate(kinds)}
+        if rows[_ALL][NUMBERS.index(USUAL)].tasks < BEGIN_AFTER:
             return Examples(model=model, number=USUAL)
         expected = _expected(rows[_ALL], rows[kind] if kind else None)
         if not learn:
@@ -204,24 +204,23 @@ class HowMany(SumsOfTasks):
     def count(self, pool: str, kind: str | None, task_id: str, score: float, examples: Examples) -> None:
         """Count a graded task, once."""
         marker = f"memshare:how_many_counted:{pool}:{task_id}"
-        fields = [_field(examples.number, examples.model, name) for name in dict.fromkeys((_ALL, kind or _ALL))]
+        fields = [_field(examples.number, examples.model, of_kind) for of_kind in dict.fromkeys((_ALL, kind or _ALL))]
         self._add(how_many_key(pool), marker, score, fields, second=examples.by_chance)
 
 
 def tried(client: redis.Redis, pool: str) -> list[Tried]:
     """Results of a pool, by model and kind; without those for which only the usual number of memories was shown."""
-    sums: dict[tuple[str, str], dict[int, Sums]] = {}
+    sums: dict[tuple[str, str], dict[int, Side]] = {}
     for field, text in client.hgetall(how_many_key(pool)).items():
         number, model, kind = str(field).split(_BETWEEN)
-        sums.setdefault((model, kind), {})[int(number)] = Sums(*read_sides(text))
-    rows = {name: [of.get(number, _NONE) for number in NUMBERS] for name, of in sums.items()}
+        sums.setdefault((model, kind), {})[int(number)] = together(read_sides(text))
+    rows = {name: [of.get(number, NO_TASKS) for number in NUMBERS] for name, of in sums.items()}
     found = []
     for (model, kind), row in sorted(rows.items()):
-        if all(sums.all.tasks == 0 for number, sums in zip(NUMBERS, row, strict=True) if number != USUAL):
+        if all(side.tasks == 0 for number, side in zip(NUMBERS, row, strict=True) if number != USUAL):
             continue
         everything = rows[model, _ALL]
-        counts = {number: sums.all for number, sums in zip(NUMBERS, row, strict=True) if sums.all.tasks}
-        lift, error = _lift(row)
+        counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
         found.append(
             Tried(
                 model=model,
@@ -229,8 +228,6 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
                 tasks={number: int(side.tasks) for number, side in counts.items()},
                 scores={number: side.mean for number, side in counts.items()},
                 best=_best(_expected(everything, row if kind else None)),
-                lift=lift,
-                error=error,
             )
         )
     return found
@@ -241,48 +238,30 @@ def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]
     return {pool: found for pool in sorted(pools) if (found := tried(client, pool))}
 
 
-_BETWEEN = "\x1f"  # stands in no name
-_NONE = Sums(Side(0, 0, 0), Side(0, 0, 0))
-
-
-def _expected(everything: Sequence[Sums], of_kind: Sequence[Sums] | None) -> list[tuple[float, float]]:
+def _expected(everything: Sequence[Side], of_kind: Sequence[Side] | None) -> list[tuple[float, float]]:
     """For each number the score that is expected with it, less what it costs, and the error of that."""
-    total = _together(sums.all for sums in everything)
+    total = together(everything)
     prior = [total.mean - (0 if number == USUAL else HEAD_START) for number in NUMBERS]
     spread = max(sqrt(total.squared_error * total.tasks), LEAST_SPREAD) if total.tasks >= 2 else HEAD_START
     means, counted, known = _towards(everything, prior, KNOWN_BEFORE), everything, KNOWN_BEFORE
     if of_kind is not None:
         counted, known = of_kind, KIND_KNOWN_BEFORE
-        usual = _together(sums.all for sums in of_kind)
+        usual = together(of_kind)
         level = (usual.total + known * total.mean) / (usual.tasks + known)
         means = _towards(of_kind, [mean - total.mean + level for mean in means], known)
     return [
-        (mean - COST * number, spread / sqrt(side.all.tasks + known))
+        (mean - COST * number, spread / sqrt(side.tasks + known))
         for number, mean, side in zip(NUMBERS, means, counted, strict=True)
     ]
 
 
-def _towards(sums: Sequence[Sums], prior: Sequence[float], known: float) -> list[float]:
+def _towards(sides: Sequence[Side], prior: Sequence[float], known: float) -> list[float]:
     """The mean of each number, drawn towards what was expected of it, as if that were seen in `known` tasks."""
-    return [
-        (side.all.total + known * before) / (side.all.tasks + known) for side, before in zip(sums, prior, strict=True)
-    ]
+    return [(side.total + known * before) / (side.tasks + known) for side, before in zip(sides, prior, strict=True)]
 
 
 def _best(expected: Sequence[tuple[float, float]]) -> int:
     return max(zip(expected, NUMBERS, strict=True), key=lambda pair: pair[0][0])[1]
-
-
-def _together(sides: Iterable[Side]) -> Side:
-    return Side(*map(sum, zip(*sides, strict=True)))
-
-
-def _lift(row: Sequence[Sums]) -> tuple[float | None, float | None]:
-    without = row[0].by_chance
-    some = _together(sums.by_chance for sums in row[1:])
-    if without.tasks < LEAST_TASKS or some.tasks < LEAST_TASKS:
-        return None, None
-    return some.mean - without.mean, sqrt(some.squared_error + without.squared_error)
 
 
 def _field(number: int, model: str, kind: str) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare_broker.wire.messages import Message, Turn
-from memshare_memory.belief.lift import Lift, Tried
+from memshare_memory.belief.lift import Tried, Way
 from memshare_memory.memory import Status
 
 
@@ -124,12 +124,47 @@ class RubricReply(Message):
     doubts: tuple[str, ...] = Field(default=(), description="why a model cannot grade by it, where it is often unsure")
 
 
+HelpWay = Way | Literal["same questions"]
+
+
+class HelpReply(Message):
+    """How much better graded tasks did with memories than without: percent of right answers, or points of 0 to 100.
+
+    The same questions were asked with `remember` false, both without memories and with some; from other tasks chance
+    withheld all memories, or one. The difference has its 95 % interval, and is not told below ten tasks on a side.
+    """
+
+    way: HelpWay
+    agent: str | None = Field(description="null: all tasks together")
+    kind: str | None
+    model: str | None
+    unit: Literal["right", "points"] = Field(description="'right' where every grade is 0 or 100")
+    tasks: int
+    tasks_without: int
+    mean: float | None
+    mean_without: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    more: int | None = Field(default=None, description="tasks to come until there are some ten on each side")
+    days: float | None = Field(default=None, description="that these take at the rate of the last day")
+
+    @property
+    def in_words(self) -> str:
+        """The difference with its interval, or how much is missing."""
+        if self.difference is not None:
+            unit = "% right" if self.unit == "right" else "points"
+            return f"{self.difference:+.1f} {unit} ({self.low:+.1f} to {self.high:+.1f})"
+        rate = "" if self.days is None else f", {max(self.days, 0.1):.1g} days at today's rate"
+        return f"too early: some {self.more:,} more tasks{rate}" if self.more else "too early: fewer than ten on a side"
+
+
 class StatsReply(Message):
     """How many memories there are, what showing one does, and how many messages of each queue are open."""
 
     memories: int
     by_pool: dict[str, int]
-    lift: dict[str, Lift] = Field(description="by pool, where a task was counted")
+    helps: tuple[HelpReply, ...] = Field(description="all together, then by agent, kind and model")
     numbers: dict[str, tuple[Tried, ...]] = Field(
         default={}, description="by pool, where it is learnt: how many memories are shown, by model and kind"
     )

@@ -1,21 +1,26 @@
-"""Gain of a shared pool: the same unseen questions without memories, with a shared pool, and after it has learnt."""
+"""Gain of a shared pool: the same unseen questions without memories, with a shared pool, and after it has learnt.
+
+After it they are asked with the retriever off, with the map that it learnt, and with its encoder consolidated.
+"""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from math import sqrt
 from statistics import fmean, stdev
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
 from memshare.client.client import Client
+from memshare.client.difference import RIGHT, of_pairs
 from memshare.client.journey import Journey
 from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.demo.play import STALLED_AFTER
 from memshare.demo.text_to_sql import Questions, SqlQuestion
+from memshare.operate.consolidating import consolidate, retrievers_off, retrievers_on
 from memshare_broker.errors import MemshareError
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
@@ -26,7 +31,8 @@ PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part
 
-Kind = Literal["alone", "shared", "task", "learnt"]
+Kind = Literal["alone", "shared", "task", "off", "learnt", "consolidated"]
+EXAMS = 5  # times that the unseen questions are asked
 
 
 @dataclass(frozen=True)
@@ -74,13 +80,16 @@ class DemoStage:
 class Gain:
     """How many more of the same questions were answered right in the later of two stages, as a share.
 
-    `error` is the standard error of the mean of paired differences.
+    `error` is the standard error of the mean of paired differences; the 95 % interval is from `low` to `high`, None for
+    fewer than ten pairs.
     """
 
     share: float
     error: float
     won: int
     lost: int
+    low: float | None = None
+    high: float | None = None
 
     @classmethod
     def between(cls, before: DemoStage, after: DemoStage) -> Gain:
@@ -92,10 +101,12 @@ class Gain:
         ]
         steps = [int(later) - int(earlier) for earlier, later in pairs] or [0]
         error = stdev(steps) / sqrt(len(steps)) if len(steps) > 1 else 0.0
-        return cls(fmean(steps), error, steps.count(1), steps.count(-1))
+        found = of_pairs([(RIGHT * earlier, RIGHT * later) for earlier, later in pairs])
+        ends = (found.low / RIGHT, found.high / RIGHT) if found else (None, None)
+        return cls(fmean(steps), error, steps.count(1), steps.count(-1), *ends)
 
     def as_json(self) -> dict[str, Any]:
-        return {"share": round(self.share, 4), "error": round(self.error, 4), "won": self.won, "lost": self.lost}
+        return {name: one if one is None else round(one, 4) for name, one in asdict(self).items()}
 
 
 class DemoWatch(Protocol):
@@ -110,7 +121,7 @@ class DemoWatch(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Questions in parts that have none in common: memories, tasks, and an exam that is asked three times."""
+    """Questions in parts that have none in common: memories, tasks, and an exam that is asked five times."""
 
     shared: tuple[SqlQuestion, ...]
     tasks: tuple[SqlQuestion, ...]
@@ -119,7 +130,7 @@ class Parts:
     @property
     def asked(self) -> int:
         """How many questions are asked in all."""
-        return len(self.tasks) + 3 * len(self.exam)
+        return len(self.tasks) + EXAMS * len(self.exam)
 
 
 def divide(questions: Questions, tasks: int) -> Parts:
@@ -131,10 +142,11 @@ def divide(questions: Questions, tasks: int) -> Parts:
     return Parts(shared, asked, exam)
 
 
-def play(client: Client, parts: Parts, watch: DemoWatch) -> list[DemoStage]:
+def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage], str | None]:
     """Ask an exam without memories, with those of the pool, and after the tasks. Nothing is remembered of an exam.
 
-    Raises `MemshareError` where nothing of it is graded the first time, and `Unreachable` where nothing ends for long.
+    Returns the stages, and why the encoder was not consolidated, if so. Raises `MemshareError` where nothing of it is
+    graded the first time, and `Unreachable` where nothing ends for long.
     """
     exam = parts.exam
     stages = [_ask(client, DemoStage("alone", "alone, without memories", len(exam)), exam, watch, memories=0)]
@@ -153,8 +165,20 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> list[DemoStage]:
     watch.say("the retriever learns what helped")
     wait_until_idle(client, STALLED_AFTER)
 
-    stages.append(_ask(client, DemoStage("learnt", f"after {len(parts.tasks)} graded tasks", len(exam)), exam, watch))
-    return stages
+    def ask_again(kind: Kind, what: str) -> None:
+        stages.append(_ask(client, DemoStage(kind, f"afterwards, {what}", len(exam)), exam, watch))
+
+    retrievers_off(client)
+    try:
+        ask_again("off", "retriever off")
+    finally:
+        retrievers_on(client)
+    ask_again("learnt", "with its map")
+    watch.say("consolidation trains the encoder on what helped")
+    refused = consolidate(client)
+    if refused is None:
+        ask_again("consolidated", "consolidated")
+    return stages, refused
 
 
 @dataclass(frozen=True)

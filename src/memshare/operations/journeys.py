@@ -135,8 +135,12 @@ def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
 
 def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
     """True if a journey is the caller's own, or of a pool that the caller watches or curates."""
-    pool = journey.pool or backend.pool_of(journey.agent)
-    return caller.sees(pool) and (journey.submitter == caller.name or caller.may("watch") or caller.may("curate"))
+    return sees_task(caller, journey.pool or backend.pool_of(journey.agent), journey.submitter)
+
+
+def sees_task(caller: Caller, pool: str | None, submitter: str) -> bool:
+    """True if a task in that pool is the caller's own, or the caller watches or curates the pool."""
+    return caller.sees(pool) and (submitter == caller.name or caller.may("watch") or caller.may("curate"))
 
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:

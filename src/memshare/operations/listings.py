@@ -28,6 +28,7 @@ from memshare.client.rest.calls.all_calls import Sharing
 from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller, audit
 from memshare.operations.dead_letters import pool_of_letter
+from memshare.operations.helps import helps
 from memshare.operations.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.delivery.ledger import QueueState, queue_states
@@ -36,7 +37,7 @@ from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Parked
-from memshare_memory.belief.lift import lifts, tried_in
+from memshare_memory.belief.lift import tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 
@@ -240,12 +241,12 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     counts = backend.client.memories.stats().by_pool
     by_pool = {name: count for name, count in sorted(counts.items()) if caller.sees(name)}
     with backend.reaching():
-        lift = lifts(backend.redis, by_pool)
         numbers = {name: tuple(found) for name, found in tried_in(backend.redis, by_pool).items()}
         waiting = backend.client.ledger.open_messages()
     own = {card.name for card in backend.cards().values() if caller.sees(card.pool)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
-    return StatsReply(memories=sum(by_pool.values()), by_pool=by_pool, lift=lift, numbers=numbers, open=seen)
+    total, helped = sum(by_pool.values()), helps(backend, caller, by_pool)
+    return StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)
 
 
 def _rubric(rubric: Rubric, doubts: Sequence[tuple[str, str]] = ()) -> RubricReply:

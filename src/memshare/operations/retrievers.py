@@ -45,11 +45,13 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
         trial=trial and TrialReply(**_told(trial, set(TrialReply.model_fields))),
         pools=tuple(
             RetrieverReply(
-                **one.model_dump(include={"version", "fault", "versions", "lessons", "lift"}),
+                **one.model_dump(include={"version", "fault", "versions", "lessons"}),
                 pool=name,
                 accuracy_untrained=one.held_out_accuracy.untrained,
                 accuracy=one.held_out_accuracy.in_use,
+                error=one.held_out_accuracy.error,
                 held_out=one.held_out_accuracy.lessons,
+                outcomes=one.held_out_accuracy.outcomes,
             )
             for name, one in sorted(found.pools.items())
             if caller.sees(name)

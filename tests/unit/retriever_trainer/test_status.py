@@ -15,7 +15,7 @@ from memshare_trainer.learn import LearnStage
 from memshare_trainer.learning.rewriting import begin_with, roll_back
 from memshare_trainer.lessons.lesson_log import LessonLog
 from memshare_trainer.status import PoolStatus, Status, read_status
-from tests.support.lessons import ENCODER, FormLabeller, lesson, make_hasty, make_worse
+from tests.support.lessons import ENCODER, FormLabeller, lesson, let_wait, make_hasty, make_worse, word
 
 
 class Uneven(FormLabeller):
@@ -71,6 +71,24 @@ def test_the_version_in_use_ranks_the_held_out_lessons_better_than_no_training(
     assert accuracy.in_use is not None
     assert accuracy.in_use > accuracy.untrained
     assert accuracy.in_use == status.versions[-1].accuracy_after
+
+
+def test_one_figure_is_of_all_that_versions_are_compared_on(
+    redis_client: redis.Redis, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_hasty(monkeypatch)
+    teach(redis_client, range(100, 140))
+    let_wait(redis_client, *(word(f"reader {number}", number, "somebody", at=number) for number in range(200)))
+    teach(redis_client, range(140, 149))
+
+    status = read(redis_client, settings).pools["poem"]
+
+    accuracy, last = status.held_out_accuracy, status.updates[-1].lesson
+    assert (accuracy.lessons, accuracy.outcomes > 5) == (4, True)
+    assert last.version == status.version, "the last update is in use"
+    assert accuracy.in_use == pytest.approx(last.accuracy_after)
+    assert accuracy.error is not None
+    assert accuracy.error > 0
 
 
 def test_the_kept_versions_have_the_lessons_and_accuracies_they_were_published_with(taught: PoolStatus) -> None:

@@ -61,7 +61,7 @@ def demo(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure in a minute what a shared pool gives, on questions whose answers a program checks. Needs no key.
+    """Measure in some minutes what a shared pool gives, on questions whose answers a program checks. Needs no key.
 
     With a key the model answers; --agents, --agent and --concepts need one. Leaves no process behind.
 

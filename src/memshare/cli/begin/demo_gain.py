@@ -21,12 +21,12 @@ from rich.table import Table
 from rich.text import Text
 
 from memshare.client.client import Client
-from memshare.demo.gain import AGENT, POOL, DemoStage, Gain, Helped, divide, most_helpful, play
+from memshare.demo.gain import AGENT, EXAMS, POOL, DemoStage, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
 from memshare.operate.supervisor import supervised
-from memshare.terminal.console import TextConsole, console, errors, panel, print_json, short, styled
+from memshare.terminal.console import TextConsole, console, errors, panel, print_json, short, styled, table
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 
@@ -156,7 +156,7 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     out = errors if as_json else console
     who = f"{known}, some {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
     out.print(f"Questions to the database of a library. Who answers: {who}.")
-    out.print("A program runs each query and says right or wrong. The same unseen questions are asked three times.")
+    out.print(f"A program runs each query and says right or wrong. The same unseen questions are asked {EXAMS} times.")
     # The workers read their settings from the environment. What is not shown here is left out to save time.
     os.environ |= {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCEPTS": "false", "MEMSHARE_CONSOLIDATE": "false"}
     plain = as_json or not console.is_terminal
@@ -167,18 +167,22 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
             open_until_done.enter_context(student_answers())
         settings = open_until_done.enter_context(running(folder, agents, folder / "exports"))
         client = open_until_done.enter_context(contextlib.closing(Client(settings)))
-        stages = play(client, parts, view)
+        stages, refused = play(client, parts, view)
         helped = most_helpful(client, stages, questions)
         memories = client.memories.stats().by_pool[POOL]
         view.say("ending")
     exams = {stage.kind: stage for stage in stages if stage.kind != "task"}
-    gains = {name: Gain.between(exams[name], exams["learnt"]) for name in ("alone", "shared")}
+    gains = {
+        kind: {before: Gain.between(exams[before], stage) for before in [*exams][:at]}
+        for at, (kind, stage) in enumerate(exams.items())
+    }
     if as_json:
         print_json(
             {
                 "model": known if has_model else MODEL,
                 "right": {kind: round(stage.share, 4) for kind, stage in exams.items()},
-                "gain_over": {name: gain.as_json() for name, gain in gains.items()},
+                "gains": {kind: {name: one.as_json() for name, one in of.items()} for kind, of in gains.items()},
+                "not_consolidated": refused,
                 "stages": [stage.as_json() for stage in stages],
                 "helped": helped and helped.as_json(),
                 "memories": memories,
@@ -188,14 +192,22 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
         return
     _print_helped(helped)
     _print_faults(stages)
-    shares = [f"{stage.share:.0%} right {stage.title}" for stage in exams.values()]
-    console.print(styled(("\n" + " · ".join(shares), "bold")))
-    gain = gains["alone"]
-    console.print(
-        f"Paired, question by question, that is {gain.share:+.0%} ± {gain.error:.0%} over alone: {gain.won} were won,"
-        f" {gain.lost} lost."
-    )
+    model = known if has_model else "a student"
+    console.print(f"\nThe same {len(parts.exam)} questions, answered by {model} and paired one by one:")
+    rows = [
+        (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
+        for kind, stage in exams.items()
+    ]
+    console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
+    console.print(refused or "± standard error (95 % interval) won:lost", style="dim")
     print_next(folder, agents, memories, has_model=has_model)
+
+
+def _in_words(gain: Gain | None) -> str:
+    if gain is None:
+        return ""
+    between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
+    return f"{100 * gain.share:+.0f} ± {100 * gain.error:.0f}{between} {gain.won}:{gain.lost}"
 
 
 def _own_folder() -> Path:

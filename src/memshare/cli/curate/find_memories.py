@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from itertools import islice
 from typing import Annotated, Any, Literal
 
@@ -15,6 +15,7 @@ from memshare.cli.operating import note
 from memshare.cli.options import By, Json, MemoryId, OnlyPool, Pool, Submitter, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
+from memshare.client.replies import StatsReply
 from memshare.terminal.console import console, errors, print_json, print_text, short, table
 from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import (
@@ -52,20 +53,18 @@ def tried_in_words(one: Tried) -> str:
         f"{one.scores[number]:.0f} with {number} ({one.tasks[number]:,})" for number in sorted(one.tasks)
     )
     harm = ": memories do not help here" if one.best == 0 else ""
-    lift = "" if one.lift is None else f"; being shown any is worth {one.lift:+.1f} ± {one.error:.1f} points"
-    return f"{one.best}{harm}; mean score {scores}{lift}"
+    return f"{one.best}{harm}; mean score {scores}"
 
 
-def print_lifts(of_pools: Mapping[str, Lift], tried: Mapping[str, Sequence[Tried]]) -> None:
-    """A line for each pool, and one for each model and kind for which it is learnt how many memories are shown."""
-    if of_pools:
-        console.print()
-    for pool, lift in of_pools.items():
-        console.print(f"Lift of a memory shown in {pool}: {lift_in_words(lift)}.")
-    for pool, found in tried.items():
-        for one in found:
-            what = f"{pool}, {one.kind or 'all kinds'}, by {one.model}"
-            console.print(f"Memories shown in {what}: {tried_in_words(one)}.")
+def print_helps(found: StatsReply) -> None:
+    """How much memories help, and how many are shown: a line for each that was measured."""
+    for one in found.helps:
+        of = ", ".join(filter(None, (one.agent, one.kind, one.model))) or "all tasks"
+        console.print(f"With memories, {one.way}, {of}: {one.in_words}.")
+    for pool, rows in found.numbers.items():
+        for row in rows:
+            what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"
+            console.print(f"Memories shown in {what}: {tried_in_words(row)}.")
 
 
 def add(

@@ -12,7 +12,7 @@ from memshare.cli.curate.find_memories import (
     edit,
     lift_in_words,
     list_memories,
-    print_lifts,
+    print_helps,
     score_of,
     search,
 )
@@ -84,7 +84,7 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
 def stats(as_json: Json = False) -> None:
     """Count the memories of each pool.
 
-    For each pool it also says by how many points showing a memory lifts a score, and how many are shown.
+    It also says how much better tasks do with memories, with its 95 % interval, and how many are shown.
 
     Example: memshare memories stats
     """
@@ -96,7 +96,8 @@ def stats(as_json: Json = False) -> None:
         return
     rows = [*found.by_pool.items(), (styled(("all", "bold")), found.memories)]
     console.print(table("pool", "memories", rows=rows))
-    print_lifts(found.lift, found.numbers)
+    console.print()
+    print_helps(found)
 
 
 app.command(rich_help_panel=CHANGE)(add)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from memshare.cli.curate.find_memories import lift_in_words, tried_in_words
+from memshare.cli.curate.find_memories import tried_in_words
 from memshare.terminal.console import console, styled, table
+from memshare.terminal.ids import counted
 from memshare_trainer.consolidation.consolidation_state import Trial
 from memshare_trainer.lessons.lesson_log import FIRST_VERSION
 from memshare_trainer.lessons.stored_lesson import Update
@@ -77,7 +78,6 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
     facts.add_row("labels", " · ".join(f"{count} by {way}" for way, count in sorted(pool.labelled_by.items())) or "–")
     facts.add_row("graded answers", f"{pool.evidence} words on what helped")
     facts.add_row("submitters", _submitters(pool))
-    facts.add_row("lift of a memory", lift_in_words(pool.lift))
     for one in pool.numbers:
         facts.add_row("memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {tried_in_words(one)}")
     for row in pool.writers:
@@ -89,11 +89,8 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
         console.print(f"There is no version before {FIRST_VERSION} lessons of a pool.", style="dim")
     tested = [one for one in pool.updates if one.lesson.accuracy_after is not None]
     if len(tested) > 1:
-        console.print(
-            f"\nHow likely what is shown first helps, in the lessons held out by then (lesson {tested[0].counted} to"
-            f" {tested[-1].counted}; × refused):",
-            style="dim",
-        )
+        when = f"lesson {tested[0].counted} to {tested[-1].counted}; × refused"
+        console.print(f"\nThe same, in what was held out by then ({when}):", style="dim")
         console.print(
             chart([(one.lesson.accuracy_after or 0.0, one.lesson.refused) for one in tested], console.width - 16)
         )
@@ -110,10 +107,11 @@ def _submitters(pool: PoolStatus) -> str:
 
 def _held_out(pool: PoolStatus) -> str:
     found = pool.held_out_accuracy
-    if not found.lessons:
-        return "– (no lesson is held out yet)"
-    learnt = f" → {_figure(found.in_use)} with version {pool.version}" if pool.version else ""
-    return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {found.lessons} lessons never trained on"
+    if found.untrained is None:
+        return "– (nothing is held out yet)"
+    learnt = f" → {_figure(found.in_use)} ± {_figure(found.error)} with version {pool.version}" if pool.version else ""
+    on = f"{counted(found.lessons, 'lesson', 'lessons')} and {counted(found.outcomes, 'outcome', 'outcomes')}"
+    return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {on} never trained on"
 
 
 def _counts(pool: PoolStatus) -> str:

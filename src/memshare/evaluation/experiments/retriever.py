@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
 
-from memshare.client.client import Client
 from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import Lab, Measured
-from memshare.operate import consolidating
-from memshare_broker.connection import connect
-from memshare_broker.errors import BadInput
-from memshare_memory.recall.retriever import version_key
-from memshare_memory.stores.store import Where
-from memshare_trainer.consolidation.consolidation_state import Job, Worse
-
-ASIDE = ":aside"
+from memshare.operate.consolidating import consolidate, retrievers_off, retrievers_on
 
 
 def run(lab: Lab) -> None:
@@ -27,15 +18,15 @@ def run(lab: Lab) -> None:
     for own in setups:
         lab.bring_in(f"seeds {own.model}", own, lab.seeds)
         lab.write("learn", own, lab.split.queries, remember=True, in_order=True)
-    lab.change("adapters off", _adapters_off)
+    lab.change("adapters off", retrievers_off)
     for own in setups:
         lab.measure(NO_MEMORIES, own, k=0)
         lab.measure("untrained", own)
-    lab.change("adapters on", _adapters_on)
+    lab.change("adapters on", retrievers_on)
     for own in setups:
         lab.measure("adapter", own)
     lab.notes += [said for model in lab.models if (said := equal(lab.measured, model))]
-    if not lab.change("consolidate", _consolidate):
+    if not lab.change("consolidate", consolidate):
         for own in setups:
             lab.measure("consolidated", own)
 
@@ -56,29 +47,6 @@ def equal(measured: Sequence[Measured], model: str) -> str | None:
     return (
         f"{model}: the adapter showed the memories of the encoder alone in all {same} tasks: 'adapter' is 'untrained'."
     )
-
-
-def _adapters_off(client: Client) -> None:
-    """Put the numbers of the versions in use aside: retrievers without one are the encoder alone."""
-    with closing(connect(client.settings.redis)) as own:
-        for key in list(own.scan_iter(version_key("*", "*"))):
-            own.rename(key, f"{key}{ASIDE}")
-
-
-def _adapters_on(client: Client) -> None:
-    with closing(connect(client.settings.redis)) as own:
-        for key in list(own.scan_iter(version_key("*", "*") + ASIDE)):
-            own.rename(key, str(key).removesuffix(ASIDE))
-
-
-def _consolidate(client: Client) -> str | None:
-    try:
-        consolidating.run(client.settings, Job())
-    except (BadInput, Worse) as error:
-        return f"The encoder was not consolidated: {error}"
-    # Who reads goes on with the old one while the new one is being opened; who writes waits for it.
-    client.memories.restore(client.memories.page(Where(), limit=1).memories)
-    return None
 
 
 RETRIEVER = Experiment(

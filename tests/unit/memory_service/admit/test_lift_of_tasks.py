@@ -11,7 +11,7 @@ from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Examples, Shown
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.lift import how_many_key, lift_key, memory_lift, pool_lift
+from memshare_memory.belief.lift import Side, groups, how_many_key, lift_key, memory_lift
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
@@ -50,8 +50,8 @@ def test_a_task_that_is_settled_twice_counts_once_on_its_side(
         settle.run(one.task.journey, one)
         settle.run(one.task.journey, one)
 
-    of_all = pool_lift(redis_client, "poem")
-    assert (of_all.shown, of_all.withheld) == (1, 1)
+    [(group, shown, withheld)] = groups(redis_client, "poem")
+    assert (group.way, shown.tasks, withheld.tasks) == ("one withheld", 1, 1)
     # A task without another memory says nothing of this one.
     counts = [memory_lift(redis_client, "poem", one) for one in (lamp, shoe)]
     assert [(one.shown, one.withheld) for one in counts] == [(1, 0), (1, 1)]
@@ -77,8 +77,9 @@ def test_a_memory_that_was_forgotten_or_rewritten_has_no_lift(
 
     Curate(pool, redis_client).edit(Edit(id=lamp, answer="Another one."))
 
-    assert set(redis_client.hkeys(lift_key("poem"))) == {"pool", str(shoe)}
-    assert pool_lift(redis_client, "poem").withheld == 1
+    [(_, shown, withheld)] = groups(redis_client, "poem")
+    assert (shown.tasks, withheld.tasks) == (1, 1)
+    assert {name for name in redis_client.hkeys(lift_key("poem")) if "\x1f" not in name} == {str(shoe)}
 
 
 def test_a_task_counts_for_the_number_of_memories_that_was_meant_where_so_many_were_shown(
@@ -93,3 +94,19 @@ def test_a_task_counts_for_the_number_of_memories_that_was_meant_where_so_many_w
 
     counted = redis_client.hgetall(how_many_key("poem"))
     assert {field.split("\x1f")[0]: text.split()[0] for field, text in counted.items()} == {"2": "1"}
+
+
+def test_a_number_that_chance_took_counts_as_it_was_meant(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    # Of six that were meant two were found; of the last one the bandit chose the number.
+    for journey, meant, by_chance in (("one", 6, True), ("two", 0, True), ("three", 0, False)):
+        found = pair(recall, journey, [one.id for one in memories] if meant else [], randomized=False)
+        examples = Examples(model="scripted", number=meant, by_chance=by_chance)
+        found = found.model_copy(update={"task": found.task.model_copy(update={"examples": examples})})
+        settle.run(journey, found)
+        settle.run(journey, found)
+
+    [(group, shown, without)] = groups(redis_client, "poem")
+    assert group.way == "all withheld"
+    assert (shown, without) == (Side(1, 40, 1_600), Side(1, 40, 1_600))

@@ -68,7 +68,7 @@ def test_a_kind_that_memories_harm_is_shown_none_beside_one_that_they_help(redis
     assert chosen[-60:].count(0) > 30
 
 
-def test_a_few_per_cent_of_each_number_are_chosen_by_chance_and_say_what_memories_do(redis_client: redis.Redis) -> None:
+def test_a_few_per_cent_of_each_number_are_chosen_by_chance(redis_client: redis.Redis) -> None:
     bandit, chosen = HowMany(redis_client), []
     learn(redis_client, {0: 0.2, 1: 0.6, 3: 0.6, 6: 0.6}, tasks=1_500)
 
@@ -76,10 +76,6 @@ def test_a_few_per_cent_of_each_number_are_chosen_by_chance_and_say_what_memorie
     by_chance = [one.number for one in chosen if one.by_chance]
     assert 50 < len(by_chance) < 120
     assert all(by_chance.count(number) > 10 for number in NUMBERS)
-    (found,) = tried(redis_client, "poem")
-    assert found.lift is not None
-    assert found.error is not None
-    assert found.lift == pytest.approx(40, abs=3 * found.error)
 
 
 def test_the_draw_depends_on_the_task_alone_and_nothing_is_tried_where_nothing_is_learnt(

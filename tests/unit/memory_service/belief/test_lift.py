@@ -6,9 +6,11 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_memory.belief.lift import Lift, LiftSums, drop_lift, lift_key, lifts, memory_lift, pool_lift
+from memshare_memory.belief.lift import Lift, LiftSums, TaskGroup, drop_lift, groups, lift_key, memory_lift
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
+ONE = TaskGroup("one withheld", "poem", "limerick", "openai:m")
+NAME = "one withheld\x1fpoem\x1flimerick\x1fopenai:m"
 
 
 @pytest.fixture
@@ -20,56 +22,60 @@ def test_the_lift_is_the_difference_of_the_means_with_the_error_of_welch(
     sums: LiftSums, redis_client: redis.Redis
 ) -> None:
     for number, score in enumerate((80.0, 90.0, 70.0, 80.0)):
-        sums.count("poem", f"shown {number}", score, [LAMP, BOAT])
+        sums.count("poem", f"shown {number}", score, ONE, [LAMP, BOAT], withheld=False)
     for number in range(10):
-        sums.count("poem", f"withheld {number}", 70.0 if number % 2 else 72.0, [BOAT], withheld=True)
+        sums.count("poem", f"withheld {number}", 70.0 if number % 2 else 72.0, ONE, [BOAT], withheld=True)
 
     # Means 80 and 71; variances (0 + 100 + 100 + 0) / 3 and 10 · 1 / 9.
     error = sqrt(200 / 3 / 4 + 10 / 9 / 10)
-    of_all = pool_lift(redis_client, "poem")
-    assert (of_all.points, of_all.error) == (pytest.approx(9), pytest.approx(error))
-    assert (of_all.shown, of_all.withheld, of_all.needed) == (4, 10, 10)
     of_boat = memory_lift(redis_client, "poem", BOAT)
     assert (of_boat.points, of_boat.error) == (pytest.approx(9), pytest.approx(error))
+    assert (of_boat.shown, of_boat.withheld, of_boat.needed) == (4, 10, 5)
     assert memory_lift(redis_client, "poem", LAMP) == Lift(points=None, error=None, shown=4, withheld=0, needed=5)
-    assert lifts(redis_client, ["poem", "logic"]) == {"poem": of_all}
 
 
-@pytest.mark.parametrize(("withheld", "pool", "memory"), [(4, False, False), (5, False, True), (10, True, True)])
-def test_a_lift_is_told_from_ten_tasks_of_a_pool_and_five_of_a_memory_on(
-    sums: LiftSums, redis_client: redis.Redis, withheld: int, pool: bool, memory: bool
+def test_tasks_are_counted_by_what_was_withheld_agent_kind_and_model(sums: LiftSums, redis_client: redis.Redis) -> None:
+    for number, withheld in enumerate((False, True, True)):
+        sums.count("poem", f"task {number}", 50.0, ONE, withheld=withheld)
+        sums.count("poem", f"task {number}", 70.0, ONE._replace(way="all withheld", kind=""), withheld=withheld)
+
+    assert groups(redis_client, "poem") == [
+        (TaskGroup("all withheld", "poem", "", "openai:m"), (1, 70, 4_900), (2, 140, 9_800)),
+        (ONE, (1, 50, 2_500), (2, 100, 5_000)),
+    ]
+    assert groups(redis_client, "logic") == []
+
+
+@pytest.mark.parametrize(("withheld", "is_told"), [(4, False), (5, True)])
+def test_a_lift_is_told_from_five_tasks_without_the_memory_on(
+    sums: LiftSums, redis_client: redis.Redis, withheld: int, is_told: bool
 ) -> None:
     for number in range(20):
-        sums.count("poem", f"shown {number}", 60.0, [LAMP])
+        sums.count("poem", f"shown {number}", 60.0, ONE, [LAMP], withheld=False)
     for number in range(withheld):
-        sums.count("poem", f"withheld {number}", 50.0, [LAMP], withheld=True)
+        sums.count("poem", f"withheld {number}", 50.0, ONE, [LAMP], withheld=True)
 
-    assert (pool_lift(redis_client, "poem").points is not None) is pool
-    assert (memory_lift(redis_client, "poem", LAMP).points is not None) is memory
+    assert (memory_lift(redis_client, "poem", LAMP).points is not None) is is_told
 
 
-def test_a_lift_needs_two_tasks_that_were_shown_everything(sums: LiftSums, redis_client: redis.Redis) -> None:
+def test_a_lift_needs_two_tasks_that_were_shown_the_memory(sums: LiftSums, redis_client: redis.Redis) -> None:
     for number in range(10):
-        sums.count("poem", f"withheld {number}", 50.0, [LAMP], withheld=True)
-    sums.count("poem", "one", 60.0, [LAMP])
+        sums.count("poem", f"withheld {number}", 50.0, ONE, [LAMP], withheld=True)
+    sums.count("poem", "one", 60.0, ONE, [LAMP], withheld=False)
 
-    assert pool_lift(redis_client, "poem").points is None
+    assert memory_lift(redis_client, "poem", LAMP).points is None
 
 
 def test_a_task_counts_once_and_keeps_its_side(sums: LiftSums, redis_client: redis.Redis) -> None:
-    counted = [
-        sums.count("poem", "one", 80.5, [LAMP]),
-        sums.count("poem", "one", 80.5, [LAMP]),
-        sums.count("poem", "one", 80.5, [LAMP], withheld=True),
-    ]
+    counted = [sums.count("poem", "one", 80.5, ONE, [LAMP], withheld=withheld) for withheld in (False, False, True)]
 
     assert counted == [True, False, False]
-    assert redis_client.hgetall(lift_key("poem")) == dict.fromkeys(("pool", str(LAMP)), "1 80.5 6480.25 0 0 0")
+    assert redis_client.hgetall(lift_key("poem")) == dict.fromkeys((NAME, str(LAMP)), "1 80.5 6480.25 0 0 0")
 
 
-def test_a_memory_that_is_dropped_leaves_the_sums_of_its_pool(sums: LiftSums, redis_client: redis.Redis) -> None:
-    sums.count("poem", "one", 80.0, [LAMP, BOAT])
+def test_a_memory_that_is_dropped_leaves_the_sums_of_its_group(sums: LiftSums, redis_client: redis.Redis) -> None:
+    sums.count("poem", "one", 80.0, ONE, [LAMP, BOAT], withheld=False)
 
     drop_lift(redis_client, "poem", [LAMP])
 
-    assert set(redis_client.hkeys(lift_key("poem"))) == {"pool", str(BOAT)}
+    assert set(redis_client.hkeys(lift_key("poem"))) == {NAME, str(BOAT)}

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from memshare_broker.settings import Settings
-from memshare_memory.belief.lift import LiftSums
+from memshare_memory.belief.lift import LiftSums, TaskGroup
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered
@@ -25,31 +25,35 @@ def lamp(memory: MemoryClient) -> Memory:
 @pytest.fixture
 def terminal(settings: Settings, tmp_path: Path) -> Terminal:
     terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    terminal.environment |= {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_WITHHOLD": "0.05"}
     return terminal
 
 
 def count(client: redis.Redis, memory: Memory, withheld: int) -> None:
-    sums = LiftSums(client, keep_days=1)
+    sums, group = LiftSums(client, keep_days=1), TaskGroup("one withheld", "poem", "limerick", "openai:m")
     for number in range(20):
-        sums.count("poem", f"shown {number}", 81.0 if number % 2 else 79.0, [memory.id])
+        sums.count("poem", f"shown {number}", 81.0 if number % 2 else 79.0, group, [memory.id], withheld=False)
     for number in range(withheld):
-        sums.count("poem", f"withheld {number}", 70.0, [memory.id], withheld=True)
+        sums.count("poem", f"withheld {number}", 70.0, group, [memory.id], withheld=True)
 
 
 def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     terminal: Terminal, redis_client: redis.Redis, lamp: Memory
 ) -> None:
-    assert "Lift" not in terminal.run("memories", "stats").stdout
+    assert "one withheld, all tasks: too early: some 200 more tasks." in terminal.run("memories", "stats").stdout
     count(redis_client, lamp, 4)
-    assert "not known yet: 4 of 10 tasks" in terminal.run("memories", "stats").stdout
+    assert "too early: some 120 more tasks" in terminal.run("memories", "stats").stdout
     assert "Lift" not in terminal.run("memories", "show", str(lamp.id)).stdout
 
     count(redis_client, lamp, 10)
 
+    # Welch's error is .229, and Student's quantile of 19 degrees of freedom 2.093.
+    stats = " ".join(terminal.run("memories", "stats").stdout.split())
+    assert "one withheld, poem, limerick, openai:m: +10.0 points (+9.5 to +10.5)." in stats
     said = "+10.0 ± 0.2 points (20 tasks with all shown, 10 with one withheld at random)"
-    assert f"poem: {said}" in " ".join(terminal.run("memories", "stats").stdout.split())
     assert f"Lift {said}" in " ".join(terminal.run("memories", "show", str(lamp.id)).stdout.split())
+    [every, row] = terminal.json("memories", "stats")["helps"]
+    assert (every["agent"], row["agent"], row["kind"], row["model"]) == (None, "poem", "limerick", "openai:m")
+    assert (row["unit"], row["tasks"], row["tasks_without"], row["difference"]) == ("points", 20, 10, 10)
     figures = {"points": 10.0, "error": pytest.approx(0.229, abs=1e-3), "shown": 20, "withheld": 10}
-    assert terminal.json("memories", "stats")["lift"] == {"poem": {**figures, "needed": 10}}
     assert terminal.json("memories", "show", str(lamp.id))["lift"] == {**figures, "needed": 5}

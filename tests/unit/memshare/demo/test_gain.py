@@ -19,7 +19,7 @@ def test_no_question_is_in_two_parts(library: Questions, tasks: int) -> None:
 
     texts = [one.text for part in (parts.shared, parts.tasks, parts.exam) for one in part]
     assert len(set(texts)) == len(texts) == 2 * tasks + tasks // 2
-    assert parts.asked == tasks + 3 * (tasks // 2)
+    assert parts.asked == tasks + 5 * (tasks // 2)
 
 
 def test_what_nothing_graded_counts_neither_as_right_nor_as_wrong(library: Questions) -> None:
@@ -48,5 +48,19 @@ def test_a_gain_is_of_the_same_questions_with_its_error(library: Questions) -> N
     assert (gain.share, gain.won, gain.lost) == (0.25, 2, 1)
     assert gain.error == pytest.approx(0.4787, abs=1e-3)
     assert Gain.between(before, DemoStage("learnt", "after", 5)).as_json() == {
-        "share": 0.0, "error": 0.0, "won": 0, "lost": 0
+        "share": 0.0, "error": 0.0, "won": 0, "lost": 0, "low": None, "high": None
     }  # fmt: skip
+
+
+def test_a_gain_of_ten_questions_or_more_has_an_interval(library: Questions) -> None:
+    questions = library.of("train")[:20]
+    before, after = (DemoStage("alone", "alone", 20), DemoStage("learnt", "after", 20))
+    before.asked += [GainQuestion(one, False, (), None) for one in questions]
+    after.asked += [GainQuestion(one, at < 10, (), None) for at, one in enumerate(questions)]
+
+    gain = Gain.between(before, after)
+
+    assert (gain.share, gain.won, gain.lost) == (0.5, 10, 0)
+    assert gain.low is not None
+    assert gain.high is not None
+    assert 0.2 < gain.low < 0.3 < 0.6 < gain.high < 0.75

@@ -10,7 +10,7 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
-from memshare_memory.belief.lift import LiftSums
+from memshare_memory.belief.lift import LiftSums, TaskGroup
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
@@ -138,14 +138,16 @@ def test_the_lift_of_a_memory_and_of_the_pools_that_the_token_sees_is_told(
 ) -> None:
     sums = LiftSums(redis_client, keep_days=1)
     for pool, memory in shelf.items():
+        group = TaskGroup("one withheld", pool, "", "openai:m")
         for number in range(10):
-            sums.count(pool, f"shown {number}", 80.0, [UUID(memory)])
-            sums.count(pool, f"withheld {number}", 70.0, [UUID(memory)], withheld=True)
+            sums.count(pool, f"shown {number}", 80.0, group, [UUID(memory)], withheld=False)
+            sums.count(pool, f"withheld {number}", 70.0, group, [UUID(memory)], withheld=True)
     ada = tokened("ada", "recall")
 
     told = {"points": 10.0, "error": 0.0, "shown": 10, "withheld": 10}
     assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 5}
-    assert ada.get("/v1/stats").json()["lift"] == {"logic": {**told, "needed": 10}}
+    helps = ada.get("/v1/stats").json()["helps"]
+    assert [(one["agent"], one["tasks"], one["tasks_without"]) for one in helps] == [(None, 10, 10), ("logic", 10, 10)]
 
 
 def test_pages_of_an_order_follow_each_other_and_the_total_heeds_the_conditions(here: TestClient) -> None:

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
-from memshare_memory.belief.lift import Lift
 
 
 class VersionReply(Message):
@@ -21,7 +20,7 @@ class VersionReply(Message):
 
 
 class RetrieverReply(Message):
-    """The retriever of a pool. Accuracy is how likely the memory that it ranks first helps, in lessons held out."""
+    """The retriever of a pool. Accuracy is how likely the memory that it ranks first helps, in what is held out."""
 
     pool: str
     version: int = Field(description="in use; 0 has learnt nothing")
@@ -30,8 +29,9 @@ class RetrieverReply(Message):
     lessons: dict[str, int] = Field(description="how many came to what")
     accuracy_untrained: float | None
     accuracy: float | None
+    error: float | None = Field(description="standard error of the difference of the two")
     held_out: int
-    lift: Lift
+    outcomes: int = Field(description="graded answers and feedback that were held out, too")
 
 
 class FigureReply(Message):

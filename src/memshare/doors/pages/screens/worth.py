@@ -1,11 +1,11 @@
-"""Does it help: scores with and without memories, what showing one does, and what the retriever has learnt."""
+"""Does it help: what memories were measured to do, scores over time, and what the retriever has learnt."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 from urllib.parse import quote
 
 from memshare.client.replies import RecalledMemory
@@ -15,7 +15,7 @@ from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
 from memshare.operations.forms import SearchForm
 from memshare.operations.journeys import MOST, journeys
-from memshare.operations.listings import pools, stats
+from memshare.operations.listings import stats
 from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
 from memshare.operations.sharing import recall
@@ -24,33 +24,8 @@ from memshare_broker.errors import BadInput
 HERE = "/worth"
 COMPARED = 5  # memories of a query
 GROUP = 20  # graded tasks, whose mean is a point of the line
-ShownWhat = Literal["with", "withheld", "without"]
-SHOWN_WHAT: dict[ShownWhat, str] = {"with": "With memories", "withheld": "One withheld", "without": "Without"}
-"""Group of tasks, by the memories shown → the name of its column."""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """The scores of an agent's graded tasks of a kind, by what these were shown."""
-
-    agent: str
-    kind: str | None
-    of: Mapping[ShownWhat, Sequence[float]]
-
-    @property
-    def difference(self) -> float | None:
-        """By how many points the mean is higher with memories; chance did not decide who was shown some."""
-        means = mean(self.of["with"]), mean(self.of["without"])
-        return None if None in means else (means[0] or 0.0) - (means[1] or 0.0)
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A graded task in the chart: its place from left to right, 0 to 100, and what it was shown."""
-
-    x: float
-    score: float
-    shown: ShownWhat
+LAST = {"": "all", "7": "a week", "1": "a day"}
+"""Days that the chart shows → what they are called."""
 
 
 @dataclass(frozen=True)
@@ -64,28 +39,32 @@ class ComparedRankings:
 @PAGES.screen(HERE)
 def worth(visit: Visit) -> Screen:
     """All of it, of the latest journeys and of the caller's pools."""
-    backend, caller = visit.backend, visit.caller
-    graded = [one for one in journeys(backend, caller, limit=MOST).journeys if one.score is not None][::-1]
+    backend, caller, days = visit.backend, visit.caller, visit.field("days")
+    began = time.time() - 86_400 * int(days) if days in LAST and days else 0.0
+    latest = (one for one in journeys(backend, caller, limit=MOST).journeys if one.score and one.submitted >= began)
+    graded = sorted(latest, key=lambda one: one.submitted)
     try:
         learnt, missing = (retrievers(backend, caller) if caller.may("recall") else None), ""
     except NeedsExtra as error:
         learnt, missing = None, str(error)
-    there = pools(backend, caller)
     counted = stats(backend, caller)
+    all_tasks = [one for one in counted.helps if one.agent is None]
+    groups = [one for one in counted.helps if one.agent]
+    is_one = len({(one.agent, one.kind, one.model) for one in groups}) == 1  # all together are the same
     return Screen(
         "worth",
         {
-            "graded": graded,
-            "dots": [*_dots(graded)],
-            "what": SHOWN_WHAT,
-            "line": _line(graded),
-            "groups": _groups(graded),
-            "lifts": counted.lift,
+            "answer": min(all_tasks, key=lambda one: (one.difference is None, one.more or math.inf), default=None),
+            "helps": groups if is_one else counted.helps,
+            "points": _points(graded),
+            "graded": len(graded),
+            "last": LAST,
+            "days": days,
             "numbers": counted.numbers,
             "learnt": learnt,
             "missing": missing,
             "jobs": visit.jobs,
-            "pools": there,
+            "pools": visit.pools or (),
             "query": visit.field("query"),
             "pool": visit.field("pool"),
             "compared": _compared(visit),
@@ -105,37 +84,14 @@ def go_back(visit: Visit) -> Done:
     return Done(HERE, said, undo)
 
 
-def mean(scores: Sequence[float]) -> float | None:
-    """The mean; None of nothing."""
-    return sum(scores) / len(scores) if scores else None
-
-
-def _dots(graded: Sequence[BriefJourney]) -> Iterator[Dot]:
-    for at, one in enumerate(graded):
-        yield Dot(100 * (at + 0.5) / len(graded), one.total, _shown(one))
-
-
-def _shown(journey: BriefJourney) -> ShownWhat:
-    return "withheld" if journey.withheld else "with" if journey.memories else "without"
-
-
-def _groups(graded: Iterable[BriefJourney]) -> list[Scores]:
-    found: defaultdict[tuple[str, str | None], dict[ShownWhat, list[float]]] = defaultdict(
-        lambda: {name: [] for name in SHOWN_WHAT}
-    )
-    for one in graded:
-        found[one.agent, one.kind][_shown(one)].append(one.total)
-    ordered = sorted(found.items(), key=lambda pair: (pair[0][0], pair[0][1] or ""))
-    return [Scores(agent, kind, scores) for (agent, kind), scores in ordered]
-
-
-def _line(graded: Sequence[BriefJourney]) -> str:
-    """The mean of each task and those before it, as the points of an SVG line; y grows downwards, 0 to 100."""
-    points = []
-    for end in range(GROUP, len(graded) + 1):
-        scores = [one.total for one in graded[end - GROUP : end]]
-        points.append(f"{100 * (end - 0.5) / len(graded):.2f},{100 - sum(scores) / GROUP:.2f}")
-    return " ".join(points)
+def _points(graded: Sequence[BriefJourney]) -> list[list[float | None]]:
+    """For the chart: times, scores with memories, with one withheld and without any, and the mean of the last 20."""
+    rows = []
+    for end, one in enumerate(graded, 1):
+        shown = (bool(one.memories) and not one.withheld, bool(one.withheld), not one.memories and not one.withheld)
+        mean = sum(each.total for each in graded[end - GROUP : end]) / GROUP if end >= GROUP else None
+        rows.append([one.submitted, *(one.total if is_so else None for is_so in shown), mean])
+    return [[*column] for column in zip(*rows, strict=True)]
 
 
 def _compared(visit: Visit) -> ComparedRankings | None:

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from uuid import UUID
 
-import pytest
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
@@ -178,21 +177,6 @@ def test_the_numbers_of_now_lead_to_the_journeys_that_they_count(here: TestClien
     assert ("/?accepted=true", "0 accepted") in links
     assert ("/?accepted=false", "0 not") in links
     assert ("/?state=answered", "1") in links  # the queue of the scorer
-
-
-@pytest.mark.parametrize("withheld", [True, False])
-def test_a_task_with_one_memory_withheld_is_a_group_of_its_own(
-    here: TestClient, backend: Backend, shelf: dict[str, str], withheld: bool
-) -> None:
-    answered(backend, shelf["logic"], withheld=shelf["poem"] if withheld else None)
-    graded(backend, "t1", 90)
-
-    page = here.get("/worth").text
-
-    assert f'class="dot {"withheld" if withheld else "with"}"' in page
-    assert page.count('class="dot ') == 1
-    said = text_of(page)
-    assert ("riddle – 90.0 of 1 – –" if withheld else "riddle 90.0 of 1 – – –") in said
 
 
 def test_what_the_last_consolidation_brought_stands_beside_the_retrievers(

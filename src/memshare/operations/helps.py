@@ -1,0 +1,106 @@
+"""Does it help: tasks with memories beside tasks without, of the same questions and of those that chance chose."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from math import ceil
+from typing import NamedTuple
+
+from memshare.client.difference import LEAST, Difference, is_right_or_wrong, of_groups, of_pairs
+from memshare.client.replies import HelpReply, HelpWay
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.journeys import sees_task
+from memshare_broker.delivery.hops import ANSWER, SCORE
+from memshare_broker.delivery.journey_records import recent
+from memshare_broker.wire.messages import AgentTask
+from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, together
+
+DAY = 86_400.0  # seconds
+READ = 100  # journeys that are read in one step
+
+Group = tuple[str | None, str | None, str | None]
+"""Agent, kind and model; none for all together."""
+ALL: Group = (None, None, None)
+
+
+class GradedAnswer(NamedTuple):
+    """A task that an agent answered, its score of 0 to 100, and when it was submitted as Unix time in seconds."""
+
+    task: AgentTask
+    group: Group
+    score: float
+    at: float
+
+
+def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
+    """Differences of tasks of these pools: all together in each way, then by agent, kind and model.
+
+    The same questions are those among the last thousand journeys that the caller may see.
+    """
+    withhold = backend.settings.withhold
+    with backend.reaching():
+        counted = [one for pool in pools for one in groups(backend.redis, pool)]
+        graded = _graded(backend, caller)
+    found = []
+    for group, pairs in _paired(graded).items():
+        without, shown = (together(Side(1, one, one**2) for one in scores) for scores in zip(*pairs, strict=True))
+        found.append(_reply("same questions", group, shown, without, of_pairs(pairs)))
+    # What it takes is told before anything was counted.
+    sides: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
+    sides |= {("one withheld", ALL): []} if withhold else {}
+    for (way, agent, kind, model), shown, without in counted:
+        for group in (ALL, (agent, kind or None, model or None)):
+            sides[way, group].append((shown, without))
+    chances = {"all withheld": AT_RANDOM / len(NUMBERS) if withhold else 0, "one withheld": withhold}
+    began = time.time() - DAY
+    a_day = Counter(group for one in graded if one.task.remember and one.at > began for group in (ALL, one.group))
+    for (way, group), pair in sides.items():
+        shown, without = (together(of) for of in zip((NO_TASKS, NO_TASKS), *pair, strict=True))
+        reply = _reply(way, group, shown, without, of_groups(shown, without))
+        if reply.difference is None and (chance := chances[way]):
+            more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
+            days = more / a_day[group] if a_day[group] else None
+            reply = reply.model_copy(update={"more": more, "days": days})
+        found.append(reply)
+    return tuple(sorted(found, key=lambda one: one.agent is not None))
+
+
+def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: Difference | None) -> HelpReply:
+    agent, kind, model = group
+    points, low, high = difference or (None, None, None)
+    return HelpReply(
+        way=way, agent=agent, kind=kind, model=model, difference=points, low=low, high=high,
+        unit="right" if is_right_or_wrong(shown, without) else "points",
+        tasks=int(shown.tasks), mean=shown.mean if shown.tasks else None,
+        tasks_without=int(without.tasks), mean_without=without.mean if without.tasks else None,
+    )  # fmt: skip
+
+
+def _graded(backend: Backend, caller: Caller) -> list[GradedAnswer]:
+    """The latest first."""
+    latest, found = recent(backend.redis), []
+    for start in range(0, len(latest), READ):
+        for records in backend.client.ledger.records(latest[start : start + READ]):
+            entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
+            if entry.get("stage") == ANSWER.name and answer and "total" in score:
+                task, agent = AgentTask.model_validate(entry["body"]), entry["queue"]
+                if sees_task(caller, backend.pool_of(agent), task.submitter):
+                    group = agent, task.kind, answer["model"]
+                    found.append(GradedAnswer(task, group, score["total"], records["submitted"]))
+    return found
+
+
+def _paired(graded: Iterable[GradedAnswer]) -> dict[Group, list[tuple[float, float]]]:
+    """The last scores of each question without memories and with some, where neither was to be remembered."""
+    last: defaultdict[tuple[Group, str], dict[bool, float]] = defaultdict(dict)
+    for one in graded:
+        if not one.task.remember:
+            last[one.group, one.task.text].setdefault(one.task.memories == 0, one.score)
+    pairs: defaultdict[Group, list[tuple[float, float]]] = defaultdict(list)
+    for (group, _), scores in last.items():
+        for of in (ALL, group) if len(scores) == 2 else ():
+            pairs[of].append((scores[True], scores[False]))
+    return pairs

@@ -1,0 +1,72 @@
+"""The differences and their intervals, beside those of scipy and of the papers."""
+
+from __future__ import annotations
+
+import pytest
+from scipy import stats
+
+from memshare.client.difference import is_right_or_wrong, of_groups, of_pairs, student
+from memshare_memory.belief.lift import Side
+
+SCORES = [81.0, 74.5, 90.0, 66.0, 71.5, 88.0, 79.0, 93.5, 85.0, 70.0, 77.0, 82.5]
+OTHERS = [61.0, 74.0, 70.0, 66.5, 58.0, 80.0, 64.5, 72.0, 69.0, 55.0]
+
+
+def side(scores: list[float]) -> Side:
+    return Side(len(scores), sum(scores), sum(one**2 for one in scores))
+
+
+def right(count: int, of: int) -> Side:
+    return side([100.0] * count + [0.0] * (of - count))
+
+
+def test_the_interval_of_scores_is_that_of_welch() -> None:
+    found = of_groups(side(SCORES), side(OTHERS))
+    low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.95)
+
+    assert found == pytest.approx((sum(SCORES) / 12 - sum(OTHERS) / 10, low, high), abs=0.01)
+
+
+def test_the_interval_of_right_answers_is_that_of_agresti_and_caffo() -> None:
+    # (9 + 1) / 12 and (3 + 1) / 12: .5 ± 1.96 · √(.8333 · .1667 / 12 + .3333 · .6667 / 12).
+    assert of_groups(right(9, 10), right(3, 10)) == pytest.approx((60.0, 15.96, 84.04), abs=0.05)
+    # Nearly as Newcombe's of his first example, 5.24 to 33.39 (Statistics in Medicine 17, 1998).
+    assert of_groups(right(56, 70), right(48, 80)) == pytest.approx((20.0, 5.24, 33.39), abs=0.6)
+
+
+def test_the_interval_of_the_same_questions_is_that_of_their_differences() -> None:
+    pairs = list(zip(OTHERS, SCORES, strict=False))
+    low, high = stats.ttest_rel(SCORES[:10], OTHERS).confidence_interval(0.95)
+
+    assert of_pairs(pairs) == pytest.approx((sum(b - a for a, b in pairs) / 10, low, high), abs=0.01)
+
+
+def test_the_interval_of_the_same_right_answers_is_that_of_bonett_and_price() -> None:
+    pairs = [(0.0, 100.0)] * 8 + [(100.0, 0.0)] * 2 + [(100.0, 100.0)] * 5 + [(0.0, 0.0)] * 5
+    # (8 + 1) / 22 and (2 + 1) / 22, so .2727 ± 1.96 · √((.5455 − .2727²) / 22).
+    assert of_pairs(pairs) == pytest.approx((30.0, -1.45, 56.00), abs=0.05)
+
+
+def test_a_few_that_all_agree_do_not_make_it_certain() -> None:
+    same, groups = of_pairs([(0.0, 0.0)] * 12), of_groups(right(0, 12), right(0, 12))
+
+    assert same is not None
+    assert groups is not None
+    assert same.low < -10 < 10 < same.high
+    assert groups.low < -10 < 10 < groups.high
+
+
+@pytest.mark.parametrize(("shown", "withheld"), [(9, 10), (10, 9), (0, 30)])
+def test_there_is_none_below_ten_on_a_side(shown: int, withheld: int) -> None:
+    assert of_groups(right(0, shown), right(0, withheld)) is None
+    assert of_pairs([(0.0, 100.0)] * min(shown, withheld)) is None
+
+
+def test_a_score_in_between_is_neither_right_nor_wrong() -> None:
+    assert is_right_or_wrong(right(3, 7), Side(0, 0, 0))
+    assert not is_right_or_wrong(right(3, 7), side([100.0, 80.0]))
+
+
+@pytest.mark.parametrize("freedom", [9, 9.5, 18, 99, 1_000])
+def test_the_quantile_is_that_of_student(freedom: float) -> None:
+    assert student(freedom) == pytest.approx(float(stats.t.ppf(0.975, freedom)), abs=0.01)

@@ -1,0 +1,192 @@
+"""The page that answers whether memories help, and the operation that it is made of."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+import redis
+from fastapi.testclient import TestClient
+
+from memshare.client.pools import encoder_in_use
+from memshare.doors.pages.routes import FILES
+from memshare.operations.backend import Backend
+from memshare_broker.wire.lessons import LessonTask
+from memshare_broker.wire.messages import AgentTask, Answer, Usage
+from memshare_memory.belief.lift import LiftSums, TaskGroup, Way
+from memshare_trainer.learn import LearnStage
+from tests.support.lessons import ENCODER, FormLabeller, lesson
+from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import MODEL, answered, entry, graded, record, text_of
+
+pytestmark = pytest.mark.usefixtures("shelf")  # each pool has a memory
+
+
+def ask(backend: Backend, journey: str, prompt: str, score: float, **fields: Any) -> None:
+    """A graded task that was not to be remembered."""
+    task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", remember=False, **fields)
+    began = entry(journey, "answer")
+    body = task.model_dump(mode="json", exclude_none=True)
+    backend.client.ledger.open(began.model_copy(update={"body": body}))
+    answer = Answer(
+        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=MODEL, memories=(), retriever_version=0,
+        usage=Usage(), seconds=0.1,
+    )  # fmt: skip
+    record(backend, journey, "answer", answer)
+    graded(backend, journey, score)
+
+
+def ask_twice(backend: Backend, number: int, without: float, shown: float) -> None:
+    ask(backend, f"without {number}", f"Question {number}?", without, memories=0)
+    ask(backend, f"with {number}", f"Question {number}?", shown)
+
+
+def count(client: redis.Redis, way: Way, shown: list[float], without: list[float], agent: str = "logic") -> None:
+    sums, group = LiftSums(client, keep_days=1), TaskGroup(way, agent, "riddle", MODEL)
+    for withheld, scores in ((False, shown), (True, without)):
+        for number, score in enumerate(scores):
+            sums.count("logic", f"{way} {agent} {withheld} {number}", score, group, withheld=withheld)
+
+
+def answer_of(here: TestClient) -> str:
+    found = re.search(r'aria-label="The answer".*?</section>', here.get("/worth").text, re.DOTALL)
+    assert found
+    return text_of(found[0])
+
+
+def test_before_anything_was_withheld_the_page_says_how_many_tasks_it_takes(here: TestClient) -> None:
+    assert "Too early : some 200 more tasks, until ten were answered without a memory" in answer_of(here)
+
+
+def test_what_is_missing_is_told_in_tasks_and_days(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "one withheld", [100.0] * 30, [0.0])
+    for number in range(20):
+        answered(backend, journey=f"t{number}")
+        graded(backend, f"t{number}", 100)
+
+    assert "some 180 more tasks, 9 days at today's rate" in answer_of(here)
+    [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
+    assert (row["more"], row["days"], row["difference"]) == (180, 9, None)
+
+
+@pytest.mark.parametrize(("shown", "without", "said"), [(100.0, 0.0, "Yes"), (0.0, 100.0, "No, they harm")])
+def test_one_figure_with_its_interval_says_whether_memories_help(
+    here: TestClient, redis_client: redis.Redis, shown: float, without: float, said: str
+) -> None:
+    count(redis_client, "all withheld", [shown] * 12, [without] * 10)
+
+    found = answer_of(here)
+
+    difference = shown - without
+    assert f"{said}: {difference:+.1f} % right" in found
+    assert "where chance withheld all" in found
+    low, high = map(float, re.findall(r"([+-]\d+\.\d) to ([+-]\d+\.\d)", found)[0])
+    assert min(abs(low), abs(high)) > 50
+
+
+def test_no_difference_is_shown_below_ten_on_a_side(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "one withheld", [100.0] * 50, [0.0] * 9)
+
+    assert "% right" not in text_of(here.get("/worth").text)
+    assert {one["difference"] for one in here.get("/v1/stats").json()["helps"]} == {None}
+
+
+def test_scores_that_do_not_differ_may_be_chance(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "one withheld", [70.0, 90.0] * 10, [75.0, 84.0] * 6)
+
+    assert "It may be chance: +0.5 points" in answer_of(here)
+
+
+def test_what_was_asked_twice_comes_first_and_is_paired(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "one withheld", [70.0] * 20, [75.0] * 10)
+    for number in range(12):
+        ask_twice(backend, number, 0, 100 if number < 8 else 0)
+    ask(backend, "alone", "Nobody asks this again.", 100, memories=0)
+    ask(backend, "again", "Question 0?", 0)  # the last one counts
+
+    assert "asked the same questions" in answer_of(here)
+    [same, *_] = here.get("/v1/stats").json()["helps"]
+    assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
+    assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
+    assert same["low"] < same["difference"] < same["high"]
+
+
+def test_a_question_that_was_to_be_remembered_is_no_pair(here: TestClient, backend: Backend) -> None:
+    for number in range(12):
+        ask(backend, f"without {number}", "When does the red lamp shine?", 0, memories=0)
+        answered(backend, journey=f"t{number}")
+        graded(backend, f"t{number}", 100)
+
+    assert {one["way"] for one in here.get("/v1/stats").json()["helps"]} == {"one withheld"}
+
+
+def test_others_questions_are_not_counted_for_who_may_not_see_them(tokened: Tokened, backend: Backend) -> None:
+    for number in range(10):
+        ask_twice(backend, number, 0, 100)
+
+    ways = [
+        {one["way"] for one in tokened(name, *rights).get("/v1/stats").json()["helps"]}
+        for name, rights in (("mo", ("recall",)), ("ada", ("recall",)), ("wes", ("watch",)))
+    ]
+
+    assert ["same questions" in one for one in ways] == [False, True, True]
+
+
+def test_the_chart_has_a_column_for_each_thing_that_tasks_were_shown(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["logic"], journey="t1")
+    answered(backend, shelf["logic"], journey="t2", withheld=shelf["poem"])
+    answered(backend, journey="t3")
+    for journey, score in (("t1", 90), ("t2", 80), ("t3", 70)):
+        graded(backend, journey, score)
+
+    page = here.get("/worth").text
+
+    points = json.loads(html.unescape(re.findall(r'data-points="([^"]+)"', page)[0]))
+    assert points[0] == sorted(points[0])
+    assert [sorted(filter(None, column)) for column in points[1:]] == [[90], [80], [70], []]
+    assert "data-points" in here.get("/worth?days=1").text
+
+
+def test_the_chart_shows_a_range_of_time(here: TestClient, backend: Backend) -> None:
+    answered(backend)
+    graded(backend, "t1", 90)
+    backend.redis.hset("memshare:journey:t1", "submitted", time.time() - 3 * 86_400)
+
+    assert "data-points" in here.get("/worth?days=7").text
+    assert "No graded task here yet" in here.get("/worth?days=1").text
+
+
+@pytest.mark.parametrize("name", ["chart.js", "uplot.js", "uplot.css"])
+def test_what_draws_the_chart_is_served(here: TestClient, name: str) -> None:
+    assert f"/pages/{name}" in FILES
+    assert here.get(f"/pages/{name}").status_code == 200
+
+
+def test_all_but_the_last_three_versions_are_folded(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    encoder = encoder_in_use(backend.settings, redis_client)
+    stage = LearnStage(redis_client, FormLabeller(), kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    for number in range(45):
+        told = lesson(number, "logic").model_dump_json().replace(ENCODER, encoder)
+        stage.run(f"taught {number}", LessonTask.model_validate_json(told))
+
+    page = here.get("/worth").text
+
+    [pool] = here.get("/v1/retrievers").json()["pools"]
+    newest, older = [one["version"] for one in pool["versions"]][::-1], page.index('<details id="older-logic')
+    places = [page.index(f'<td data-name="Version">{version}</td>') for version in newest]
+    assert len(newest) > 4
+    assert places == sorted(places)
+    assert [place < older for place in places] == [True] * 3 + [False] * (len(newest) - 3)
+    assert f"on {pool['held_out']} lessons and 0 outcomes never trained on" in text_of(page)
