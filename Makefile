@@ -30,7 +30,7 @@ demo: .venv/.installed-local  ## Measure in some minutes what a shared pool give
 	@$(BIN)/memshare demo
 
 # The tests of a file stay together, as they share what is slow to make. `tests/conftest.py` says how many processes.
-# Files in their order: those of real processes come first, and those of unit tests fill what is left of the time.
+# Files in the order that it gives them.
 PYTEST = $(BIN)/pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test: .venv/.installed-dev  ## Install what the tests need and run them all

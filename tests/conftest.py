@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -61,6 +63,20 @@ REAL_PROCESSES = [Path(__file__).parent / name for name in ("browser", "faults",
 
 Each has a second try, and the last lines of a run name those that took it: look into one that is named twice."""
 
+LONGEST = [
+    Path(__file__).parent / name
+    for name in (
+        "flow/test_evaluate_all.py",
+        "flow/test_retriever_commands.py",
+        "flow/test_evaluate.py",
+        "promises/test_nothing_lost_when_killed.py",
+        "promises/test_documentation_runs.py",
+        "faults/test_faults_short.py",
+        "faults/test_killed_trainer.py",
+    )
+]
+"""Files that take minutes; they begin first, so that none is left when all others have ended."""
+
 IN_MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30  # bytes; a whole run writes half as much
 MEMORY_EACH = 3 * 2**30  # bytes; what a test process takes with its deployment
@@ -80,14 +96,25 @@ _write_to_memory()  # before `prepared_python` is imported, which serves command
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two test processes for each processor, for tests of whole deployments wait half of the time; memory allowing.
+    """Three test processes for each processor, for tests of whole deployments mostly wait; memory allowing.
 
     The quick ones do not wait.
     """
     if config.getoption("--quick"):
         return processors()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(12, max(2, min(processors() * 2, memory // MEMORY_EACH)))
+    return min(12, max(2, min(processors() * 3, memory // MEMORY_EACH)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[object]:
+    """Import all tests without a look at what is garbage, and never look at all that again: it stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -120,13 +147,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Give those of real processes a second try; `_is_quick` says what --quick keeps."""
+    """Give those of real processes a second try, and put all in order; `_is_quick` says what --quick keeps."""
     for item in items:
         if any(item.path.is_relative_to(folder) for folder in REAL_PROCESSES):
             item.add_marker(pytest.mark.flaky(reruns=1))
     if config.getoption("--quick"):
         config.hook.pytest_deselected(items=[item for item in items if not _is_quick(item)])
         items[:] = [item for item in items if _is_quick(item)]
+    places = {file: place for place, file in enumerate(_in_order(list(dict.fromkeys(item.path for item in items))))}
+    items.sort(key=lambda item: places[item.path])
+
+
+def _in_order(files: list[Path]) -> list[Path]:
+    """The longest, then those that share a browser, then others that wait and others that compute in turn, so that
+    the processors are used all along."""
+    first = [one for one in LONGEST if one in files]
+    first += [one for one in files if one.parent == REAL_PROCESSES[0]]
+    waiting = [one for one in files if one.parent in REAL_PROCESSES and one not in first]
+    computing = [one for one in files if one.parent not in REAL_PROCESSES]
+    return first + [one for pair in zip_longest(waiting, computing) for one in pair if one is not None]
 
 
 def _is_quick(item: pytest.Item) -> bool:

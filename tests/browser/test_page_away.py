@@ -14,7 +14,7 @@ from memshare_broker.settings import Settings
 from tests.browser.people import add, bury, looking, said
 from tests.faults.redis_process import RedisProcess
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed
+from tests.support.deployment import Deployment, deployed, patient
 from tests.support.served import served
 
 MEMORY = ("memory",)
@@ -49,7 +49,7 @@ def address(there: Deployment) -> Iterator[str]:
 def without_memory_service(there: Deployment) -> Iterator[None]:
     process = there.processes[MEMORY]
     process.terminate()
-    process.wait(60)
+    process.wait(patient(60))
     try:
         yield
     finally:

@@ -17,7 +17,7 @@ from memshare.client.client import Client
 from memshare.demo.play import Played, play
 from memshare_broker.settings import Settings
 from tests.support import prepared_python
-from tests.support.deployment import ROOT, wait_for
+from tests.support.deployment import ROOT, ended, wait_for
 from tests.support.inventing_model.chat import served
 
 LONG = "A limerick about a lighthouse; my key is sk-test-0123456789abcdef. " + "It has a red door. " * 20 + "Omega."
@@ -61,7 +61,7 @@ def running(*words: str, **environment: str) -> Iterator[str]:
             yield ready
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(60)
+            ended(process)
 
 
 @contextmanager

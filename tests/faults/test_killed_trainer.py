@@ -21,7 +21,7 @@ from tests.support.lessons import ENCODER, lesson
 from tests.support.oracle import Oracle
 
 KILLS = 3
-LESSONS = 80
+LESSONS = 48
 
 
 def send(client: Client, task: LessonTask) -> None:

@@ -20,7 +20,7 @@ from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer, Script
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, ended, wait_for
 
 QUEUES = ("poem", "logic", "plan", "scorer", "memory")
 KEY = "sk-proj-abcdefgh12345678"
@@ -70,7 +70,7 @@ def flower(deployment: Deployment, tmp_path: Path) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(20)
+            ended(process)
 
 
 def answers(url: str) -> bool:

@@ -12,7 +12,7 @@ from urllib.request import urlopen
 from memshare_broker.settings import Settings
 from tests.support.chat_script import well
 from tests.support.chat_server import serving
-from tests.support.deployment import deployed, empty, wait_for
+from tests.support.deployment import deployed, empty, ended, wait_for
 
 
 def read(url: str) -> dict[str, dict[str, object]] | None:
@@ -46,7 +46,7 @@ def test_a_worker_that_comes_later_is_listed_without_being_asked_for_and_every_l
             )
     finally:
         flower.send_signal(signal.SIGTERM)
-        flower.wait(20)
+        ended(flower)
 
     lines = log.read_text().splitlines()
     assert lines

@@ -18,7 +18,7 @@ from memshare_broker.delivery.keys import PARKED, UNACKED, UNACKED_INDEX
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, patient, wait_for
 from tests.support.message_shapes import Shape, shapes
 
 SHAPES = 500
@@ -118,7 +118,7 @@ def test_many_tasks_for_later_leave_room_for_others_and_run_when_their_time_come
 
         process = running.processes[("poem",)]
         process.terminate()
-        process.wait(60)
+        process.wait(patient(60))
         running.start(["poem"])
         running.wait_until_ready()
         assert running.client.submit("poem", "after a restart").get(timeout=60)["answer"]

@@ -16,9 +16,10 @@ from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, patient, wait_for
 
 POOL = "reasoning"
 KNOWN = "The mill of Brenmoor turns once."
@@ -64,20 +65,12 @@ def deployment(running: Deployment) -> Deployment:
     return running
 
 
-def start(deployment: Deployment, file: Path, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "memshare", "memories", "import", str(file), "--pool", POOL, "--facts", *options]
-    return subprocess.Popen(
-        command, cwd=ROOT, env=deployment.environment | {"COLUMNS": "200"}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
-
-
 def run(deployment: Deployment, file: Path, *options: str, code: int = 0) -> tuple[str, str]:
-    process = start(deployment, file, *options)
-    said, errors = process.communicate(timeout=120)
-    assert process.returncode == code, errors
-    assert "Traceback" not in errors
-    return said, errors
+    words = ("memories", "import", str(file), "--pool", POOL, "--facts", *options)
+    done = prepared_python.run(words, deployment.environment | {"COLUMNS": "200"}, patient(120))
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout, done.stderr
 
 
 def document(folder: Path, name: str, *times: str) -> Path:
@@ -127,10 +120,11 @@ def test_each_fact_has_its_passage_and_what_the_pool_knows_stays_as_it_is(
 def test_after_ctrl_c_the_passages_that_are_left_are_asked_about_alone(deployment: Deployment, tmp_path: Path) -> None:
     file = document(tmp_path, "clock.txt", *(f"at {number}" for number in range(12)))
     model.answer = lambda asked: model.facts(asked) if len(asked["passages"]) == 10 else Answer(delay=60)
-    process = start(deployment, file, "--yes")
+    command = [sys.executable, "-m", "memshare", "memories", "import", str(file), "--pool", POOL, "--facts", "--yes"]
+    process = subprocess.Popen(command, cwd=ROOT, env=deployment.environment, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: len(model.asked) == 2, 60, "the second call")
     process.send_signal(signal.SIGINT)
-    errors = process.communicate(timeout=60)[1]
+    errors = process.communicate(timeout=patient(60))[1]
     assert process.returncode == 130, errors
     assert len(of(deployment, "clock.txt")[0]) == 10
     model.answer = model.facts

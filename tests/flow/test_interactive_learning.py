@@ -22,9 +22,10 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.curate.requests import Forget, NewMemory
 from memshare_scorer.rubric import BUNDLED
+from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import ROOT, Deployment, deployed, empty, wait_for
+from tests.support.deployment import ROOT, Deployment, deployed, empty, patient, wait_for
 from tests.support.grades import AGREES
 
 QUEUES = ("ada", "bob", "scorer", "memory")
@@ -106,10 +107,9 @@ def memshare(deployment: Deployment, *words: str, **more: str) -> subprocess.Pop
 
 def figures(deployment: Deployment, *words: str, code: int = 0, **more: str) -> tuple[dict[str, Any], str]:
     """What a command says in JSON, and on stderr."""
-    process = memshare(deployment, *words, "--json", **more)
-    out, err = process.communicate(timeout=200)
-    assert process.returncode == code, err
-    return json.loads(out), err
+    done = prepared_python.run([*words, "--json"], deployment.environment | more, patient(200))
+    assert done.returncode == code, done.stderr
+    return json.loads(done.stdout), done.stderr
 
 
 def answers_file(folder: Path) -> str:
@@ -157,8 +157,8 @@ def test_learning_that_is_stopped_and_killed_goes_on_and_pays_for_nothing_twice(
     wait_for(lambda: len(ended(deployment, ids)) >= 2, 60, "two standard answers to end")
     process.send_signal(signal.SIGINT)
     deployment.processes[QUEUES].kill()
-    _, err = process.communicate(timeout=30)
-    deployment.processes[QUEUES].wait(30)
+    _, err = process.communicate(timeout=patient(30))
+    deployment.processes[QUEUES].wait()
     done = ended(deployment, ids)
     assert process.returncode == 130
     assert "What is queued goes on by itself" in err

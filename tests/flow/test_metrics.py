@@ -17,7 +17,7 @@ from memshare_memory.stores.store import Where
 from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, empty, wait_for
+from tests.support.deployment import Deployment, deployed, empty, patient, wait_for
 from tests.support.grades import ranges
 from tests.support.qdrant_server import emptied
 
@@ -230,7 +230,7 @@ def test_the_metrics_of_a_run_are_exactly_what_happened_in_it(
     # A worker whose port another has taken says so, and ends.
     deployment.environment["MEMSHARE_METRICS_PORT"] = str(metrics_port)
     deployment.start(("logic",))
-    assert deployment.processes[("logic",)].wait(60) == 2
+    assert deployment.processes[("logic",)].wait(patient(60)) == 2
     assert f"MEMSHARE_METRICS_PORT={metrics_port} cannot be listened on" in deployment.log(("logic",))
 
 

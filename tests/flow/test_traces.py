@@ -22,7 +22,7 @@ from tests.flow.test_metrics import grade
 from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, empty, wait_for
+from tests.support.deployment import Deployment, deployed, empty, ended, wait_for
 from tests.support.otlp_server import Event, OtlpServer, Span, receiving
 from tests.support.qdrant_server import emptied
 
@@ -201,7 +201,7 @@ def test_a_redelivered_task_stays_in_its_trace_and_links_the_one_of_its_client(
     assert model.asked.wait(30)
     killed = deployment.processes.pop(("poem",))
     killed.send_signal(signal.SIGKILL)
-    killed.wait(10)
+    killed.wait()
 
     deployment.start(("poem",))
     deployment.settled(sent.id, within=120)
@@ -227,7 +227,7 @@ def test_what_is_asked_of_serve_is_in_the_trace_of_who_asks(
             httpx2.get(url + path, headers={"traceparent": CLIENT})
     finally:
         serve.terminate()
-        serve.wait(30)
+        ended(serve)
 
     found = {span.name: span for span in receiver.spans}
     assert {"GET /v1/agents", "GET /v1/memories/{memory_id}"} <= set(found)

@@ -22,7 +22,7 @@ from memshare_broker.wire.lessons import Evidence
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import Deployment, deployed, empty, wait_for
+from tests.support.deployment import Deployment, deployed, empty, ended, wait_for
 from tests.support.outsiders import Outsider, Shared, curl, langgraph_agent, mcp_client, openai_agent
 
 QUEUES = ("logic", "scorer", "memory")
@@ -64,7 +64,7 @@ def url(deployment: Deployment) -> Iterator[str]:
         assert line, log.read_text()
         yield json.loads(line)["url"]
         server.terminate()
-        server.wait(30)
+        ended(server)
 
 
 @pytest.fixture(scope="module")

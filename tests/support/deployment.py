@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from memshare.client.client import Client
 from memshare.client.journey import Journey
@@ -37,14 +36,15 @@ class Deployment:
     client: Client
     logs: Path
     environment: dict[str, str]
-    processes: dict[tuple[str, ...], subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[tuple[str, ...], prepared_python.Command | subprocess.Popen[bytes]] = field(default_factory=dict)
 
     def start(self, queues: Sequence[str], *options: str) -> None:
         """Start a worker process the plain Celery way: a package's own worker, or the one for all.
 
         `options` are more words of the command line.
         """
-        log = (self.logs / f"{'-'.join(queues)}.log").open("ab")
+        log = self.logs / f"{'-'.join(queues)}.log"
+        log.touch()
         own = {
             "scorer": "memshare_scorer.worker",
             "memory": "memshare_memory.worker",
@@ -52,15 +52,10 @@ class Deployment:
             "trainer": "memshare_trainer.worker",
         }
         app = "memshare.worker" if len(queues) > 1 else own.get(queues[0], "memshare_agents.worker")
-        command = [sys.executable, "-m", "celery", "-A", app, "worker", "-Q", ",".join(queues)]
-        with log:
-            self.processes[tuple(queues)] = subprocess.Popen(
-                [*command, "-n", f"{queues[0]}@test", "-l", "INFO", "--without-mingle", *options],
-                cwd=ROOT,
-                env=self.environment,
-                stdout=log,
-                stderr=log,
-            )
+        words = ["-A", app, "worker", "-Q", ",".join(queues), "-n", f"{queues[0]}@test", "-l", "INFO"]
+        self.processes[tuple(queues)] = prepared_python.start(
+            [*words, "--without-mingle", *options], self.environment, [Path(os.devnull), log, log], "celery"
+        )
 
     def wait_until_ready(self) -> None:
         def all_there() -> bool:
@@ -81,13 +76,23 @@ class Deployment:
     def stop(self) -> None:
         for process in self.processes.values():
             process.terminate()
-        for process in self.processes.values():
-            process.wait(patient(60))
+        with ExitStack() as each:  # also where one does not end
+            for process in self.processes.values():
+                each.callback(ended, process)
 
 
 def patient(seconds: float) -> float:
     """What `seconds` of an idle machine become where others use its processors, too."""
     return seconds * max(1.0, os.getloadavg()[0] / processors())
+
+
+def ended(process: prepared_python.Command | subprocess.Popen[Any], within: float = 60) -> int:
+    """The status of a process that was told to end; one that does not is killed, or a later test would find it."""
+    try:
+        return process.wait(patient(within))
+    finally:
+        process.kill()
+        process.wait()
 
 
 def wait_for(found: Callable[[], T | None], within: float, what: str) -> T:

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.deployment import ended
+
 CONFIGURATION = """
 global: {{scrape_interval: 1s, evaluation_interval: 1s}}
 rule_files: ["{alerts}"]
@@ -49,4 +51,4 @@ def prometheus(folder: Path, alerts: Path, *, own: int, shared: int, worker: int
         yield Prometheus(f"http://127.0.0.1:{own}")
     finally:
         process.terminate()
-        process.wait(30)
+        ended(process)

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,13 @@ from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAI
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from tests.support import prepared_python
-from tests.support.deployment import ROOT, START_WITHIN, patient, wait_for
+from tests.support.deployment import ROOT, START_WITHIN, ended, patient, wait_for
 from tests.support.inventing_model.chat import served
 
 COLOURS = re.compile(r"\x1b\[[0-9;]*m|\x1b\[\?25[hl]|\x1b\[(2K|1A)|\r(?!\n)")
 """What rich itself sends: styles, and the moves of a progress bar."""
 WITHIN = 120  # seconds
+NOTHING = Path(os.devnull)
 
 
 class Terminal:
@@ -62,24 +64,18 @@ class Terminal:
 
     def encoded(self, encoding: str, *words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         """What a command said on outputs of another encoding, which all of it must be in."""
-        done = subprocess.run(
-            [sys.executable, "-m", "memshare", *words],
-            cwd=ROOT, env=self.environment | {"PYTHONIOENCODING": encoding}, stdin=subprocess.DEVNULL,
-            capture_output=True, encoding=encoding, timeout=patient(WITHIN), check=False,
-        )  # fmt: skip
-        assert done.returncode == code, f"{words}: {done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr
-        return done
+        here = Terminal(self.data)
+        here.environment = self.environment | {"PYTHONIOENCODING": encoding}
+        return here.run(*words, code=code)
 
     def see(self, *words: str, code: int = 0) -> str:
         """What a command sends to a real terminal, on both of its outputs, without rich's own colours and moves."""
         ours, theirs = pty.openpty()
         with os.fdopen(ours, "rb", buffering=0) as screen:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "memshare", *words],
-                cwd=ROOT, env=self.environment | {"TERM": "xterm"}, stdin=subprocess.DEVNULL,
-                stdout=theirs, stderr=theirs,
-            )  # fmt: skip
+            shown = Path(os.ttyname(theirs))
+            process = prepared_python.start(words, self.environment | {"TERM": "xterm"}, [NOTHING, shown, shown])
+            while not wait([screen], 0.05) and process.poll() is None:
+                pass
             os.close(theirs)
             sent = bytearray()
             with contextlib.suppress(OSError):  # so Linux tells that nobody writes any more
@@ -100,19 +96,17 @@ class Terminal:
         concepts = [CONCEPTS_QUEUE] if self.environment["MEMSHARE_CONCEPTS"] == "true" else []
         queues = [*load_roster(None), SCORER_QUEUE, *concepts, MEMORY_QUEUE, TRAINER_QUEUE]
         log = self.data / "worker.log"
-        with redis_running(settings), contextlib.closing(Client(settings)) as client, log.open("ab") as file:
+        log.touch()
+        with redis_running(settings), contextlib.closing(Client(settings)) as client:
             open_signer(settings, make=True)
-            worker = subprocess.Popen(
-                [sys.executable, "-m", "memshare", "worker", *queues],
-                cwd=ROOT, env=self.environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-            )  # fmt: skip
+            worker = prepared_python.start(["worker", *queues], self.environment, [NOTHING, log, log])
             try:
                 wait_for(lambda: client.workers() or worker.poll() is not None, START_WITHIN, "the worker to be there")
                 assert worker.poll() is None, log.read_text()
                 yield
             finally:
                 worker.terminate()
-                worker.wait(patient(60))
+                ended(worker)
 
     def up(self, *words: str, agents: int = 1) -> subprocess.Popen[str]:
         """A `memshare up` that is ready, with so many processes of agents: by default it has one a processor."""
@@ -138,7 +132,7 @@ class Terminal:
 
 def end(process: subprocess.Popen[str]) -> None:
     process.send_signal(signal.SIGINT)
-    assert process.wait(patient(60)) == 0
+    assert ended(process) == 0
     process.communicate()
 
 

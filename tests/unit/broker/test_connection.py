@@ -17,7 +17,7 @@ from memshare_broker.connection import connect, is_outage, reaching, unreachable
 from memshare_broker.errors import Unreachable
 from memshare_broker.redis_server import server_binary
 from memshare_broker.settings import Settings
-from tests.support.deployment import wait_for
+from tests.support.deployment import patient, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def refusal(url: str, tries: int = 8) -> str:
     began = time.monotonic()
     with pytest.raises(Unreachable) as refused, reaching(url):
         connect(url, tries=tries).ping()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < patient(10)
     return str(refused.value)
 
 

@@ -14,7 +14,7 @@ import redis
 from memshare.client.client import Client
 from memshare_broker.delivery.keys import INCARNATIONS
 from memshare_broker.settings import Settings
-from tests.support.deployment import wait_for
+from tests.support.deployment import ended, wait_for
 
 SLOW = """
 import time
@@ -59,7 +59,7 @@ def test_who_watches_hears_of_the_tasks_that_end_while_their_worker_does(
         wait_for(lambda: hear("task-started", 3), 30, "the tasks to begin")
         assert heard["task-sent"] == 3
         worker.send_signal(signal.SIGTERM)
-        assert worker.wait(30) == 0
+        assert ended(worker) == 0
 
         wait_for(lambda: hear("task-succeeded", 3), 10, "the events of their end")
 

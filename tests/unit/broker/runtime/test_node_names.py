@@ -13,7 +13,7 @@ import redis
 
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
-from tests.support.deployment import ROOT, wait_for
+from tests.support.deployment import ROOT, ended, wait_for
 
 COMMAND = (sys.executable, "-m", "celery", "-A", "memshare_scorer.worker", "worker", "--without-mingle")
 
@@ -28,7 +28,7 @@ def worker(settings: Settings, *options: str) -> Iterator[int]:
         yield process.pid
     finally:
         process.terminate()
-        process.wait(60)
+        ended(process)
 
 
 @pytest.mark.slow

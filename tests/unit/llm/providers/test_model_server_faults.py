@@ -12,6 +12,7 @@ from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, Reply
 from memshare_llm.completion import MOST_TOKENS
 from memshare_llm.models import open_chat
+from tests.support.deployment import patient
 from tests.support.model_faults import FAULTS, Fault, packed
 from tests.support.raw_server import raw_server
 
@@ -57,7 +58,7 @@ def test_a_fault_ends_in_time_and_says_whether_to_try_again(
 
         assert ended(chat) == fault.end
 
-        assert time.monotonic() - began < (3 if fault.slow else 10)
+        assert time.monotonic() - began < patient(3 if fault.slow else 10)
         assert len(server.asked) == 1, "neither tried again by the SDK nor followed to elsewhere"
 
 

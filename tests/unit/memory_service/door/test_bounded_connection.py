@@ -22,7 +22,7 @@ from memshare_memory.door.bounded_connection import (
     most_connections,
     server_config,
 )
-from tests.support.deployment import wait_for
+from tests.support.deployment import patient, wait_for
 from tests.support.raw_http import Address, address_of, answer_of, asking, read_all
 from tests.support.served import running
 
@@ -129,7 +129,7 @@ def test_a_request_that_comes_a_byte_at_a_time_is_given_up(
     with asking(server, begun) as connection:
         connection.settimeout(0.05)
         answer = b""
-        while not answer and time.monotonic() - began < 10:
+        while not answer and time.monotonic() - began < patient(10):
             connection.sendall(drop)
             try:
                 answer = connection.recv(65_536)
@@ -137,7 +137,7 @@ def test_a_request_that_comes_a_byte_at_a_time_is_given_up(
                 continue
 
     assert answer.startswith(b"HTTP/1.1 408 ")
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < patient(5)
     wait_for(lambda: app.gone == (drop == b"b"), 5, "the app to be told that nobody is there")
 
 
@@ -173,7 +173,7 @@ def test_a_body_that_nobody_wants_does_not_keep_a_connection(server: Address) ->
         assert answer_of(connection).status == 200
         began = time.monotonic()
         read_all(connection)
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < patient(5)
 
 
 @pytest.mark.parametrize(

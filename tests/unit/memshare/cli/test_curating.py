@@ -25,7 +25,8 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.lessons.lesson_log import LessonLog
-from tests.support.deployment import ROOT, wait_for
+from tests.support import prepared_python
+from tests.support.deployment import ROOT, patient, wait_for
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, let_wait, notice, word
 from tests.support.memories import remembered
@@ -47,18 +48,16 @@ def add(memory: MemoryClient, answer: str, **fields: object) -> str:
     return str(memory.add([new])[0])
 
 
-def typed(terminal: Terminal, answer: str, *words: str) -> tuple[int, str]:
+def typed(terminal: Terminal, tmp_path: Path, answer: str, *words: str) -> tuple[int, str]:
     """Run a command at a real terminal, where a person types an answer; returns exit code and what was said."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "memshare", *words]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=terminal.environment, stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
-    os.close(theirs)
+    (said := tmp_path / "said").touch()
     os.write(ours, f"{answer}\n".encode())
-    said = process.communicate(timeout=60)[0].decode()
+    process = prepared_python.start(words, terminal.environment, [Path(os.ttyname(theirs)), said, said])
+    code = process.wait(patient(60))
+    os.close(theirs)
     os.close(ours)
-    return process.returncode, said
+    return code, said.read_text()
 
 
 def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
@@ -82,11 +81,11 @@ def test_forgetting_shows_what_would_go_and_does_nothing_without_a_yes(
 
 @pytest.mark.parametrize(("answer", "code", "left"), [("n", 1, 1), ("y", 0, 0)])
 def test_a_person_at_a_terminal_is_asked(
-    terminal: Terminal, memory: MemoryClient, answer: str, code: int, left: int
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path, answer: str, code: int, left: int
 ) -> None:
     one = add(memory, "Red as a lamp.")
 
-    ended, said = typed(terminal, answer, "memories", "forget", one)
+    ended, said = typed(terminal, tmp_path, answer, "memories", "forget", one)
 
     assert "Forget them? [y/N]" in said
     assert (ended, memory.stats().total) == (code, left)

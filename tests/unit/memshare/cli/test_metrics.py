@@ -9,7 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from memshare_broker.settings import Settings
-from tests.support.deployment import ROOT
+from tests.support.deployment import ROOT, ended
 
 
 @pytest.fixture
@@ -39,7 +39,8 @@ def test_it_serves_until_it_is_ended(command: list[str]) -> None:
         text = urlopen(ready["url"], timeout=10).read().decode()
     finally:
         server.terminate()
-        server.communicate(timeout=10)
+        ended(server)
+        server.communicate()
 
     assert "memshare_up 1.0" in text
 

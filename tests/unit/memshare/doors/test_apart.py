@@ -21,6 +21,7 @@ from memshare.operations import apart, concepts
 from memshare.operations.apart import ASKING, MOST_OF_ALL, MOST_OF_ONE, Apart
 from memshare.operations.backend import Backend
 from memshare_broker.errors import BadInput, TryAgain
+from tests.support.deployment import patient
 from tests.support.served import served
 
 HERE = "logic"
@@ -105,7 +106,7 @@ def test_a_process_ends_with_the_last_who_asks(tmp_path: Path) -> None:
         anyio.run(ask)
 
     [process] = [int(one.name) for one in tmp_path.iterdir()]
-    while Path(f"/proc/{process}").exists() and time.monotonic() - began < 30:
+    while Path(f"/proc/{process}").exists() and time.monotonic() - began < patient(30):
         time.sleep(0.05)
     assert not Path(f"/proc/{process}").exists()
 

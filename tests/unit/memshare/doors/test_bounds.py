@@ -10,6 +10,7 @@ import urllib.parse
 from contextlib import ExitStack
 
 from memshare.operations.backend import Backend
+from tests.support.deployment import patient
 from tests.support.raw_http import answer_of, asking
 
 FILES = 128
@@ -40,7 +41,7 @@ def test_more_idle_connections_than_files_keep_nobody_out(backend: Backend) -> N
                         assert answer_of(connection).status == 200
         finally:
             process.terminate()
-            _, told = process.communicate(timeout=15)
+            _, told = process.communicate(timeout=patient(15))
 
     assert len(told.splitlines()) == 1, told
     assert f"{FILES // 2} connections" in told

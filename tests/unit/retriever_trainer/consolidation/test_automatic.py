@@ -17,7 +17,7 @@ from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
 from memshare_trainer.consolidation.automatic import Automatic, is_at_hand, is_trainable
 from memshare_trainer.lessons.lesson_log import RETRIEVERS
-from tests.support.deployment import wait_for
+from tests.support.deployment import ended, wait_for
 
 
 def worker(host: str, queue: str) -> Presence:
@@ -108,4 +108,4 @@ time.sleep({0.2 if ends_first == "the work" else 60})
         if ends_first == "the trainer":
             process.stdin.close()
 
-        assert process.wait(30) == code
+        assert ended(process) == code

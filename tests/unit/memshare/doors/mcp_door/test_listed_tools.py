@@ -57,12 +57,8 @@ def parts(schema: Any) -> Iterator[dict[str, Any]]:
         yield from parts(one)
 
 
-def test_no_schema_of_a_tool_has_alternatives_or_null(connect: Connect) -> None:
-    async def ask() -> dict[str, Any]:
-        async with connect(None) as client:
-            return {tool.name: tool.input_schema for tool in (await client.list_tools()).tools}
-
-    schemas = asyncio.run(ask())
+def test_no_schema_of_a_tool_has_alternatives_or_null(backend: Backend) -> None:
+    schemas = {name: tool.input_schema for name, tool in told(backend, local_caller()).items()}
 
     assert schemas.keys() == {tool.name for tool in tools()}
     for name, schema in schemas.items():
@@ -115,6 +111,12 @@ def test_a_token_is_told_of_its_tools_over_every_transport(connect: Connect, bac
             return {tool.name for tool in (await client.list_tools()).tools}
 
     assert asyncio.run(ask()) == {"recall", "search_memories", "offer", "feedback"}
+
+
+def test_an_argument_that_a_tool_does_not_have_is_refused(backend: Backend) -> None:
+    given = {"prompt": "red lamp", "pool": "logic", "caller": "root"}
+
+    assert "has no argument 'caller'" in said(backend, local_caller(), "recall", given)
 
 
 def test_who_may_not_ask_any_more_is_told_so_in_place_of_a_list(backend: Backend) -> None:

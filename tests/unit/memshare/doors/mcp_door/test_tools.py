@@ -157,11 +157,3 @@ def test_without_its_token_nobody_is_served_once_there_is_one(connect: Connect, 
 
     with pytest.raises((MCPError, ExceptionGroup)):
         asyncio.run(work())
-
-
-def test_an_argument_that_a_tool_does_not_have_is_refused(connect: Connect) -> None:
-    async def ask() -> str:
-        async with connect(None) as client:
-            return await refused(client, "recall", prompt="red lamp", pool="logic", caller="root")
-
-    assert "has no argument 'caller'" in asyncio.run(ask())
