@@ -197,8 +197,8 @@ def _compared_on(log: LessonLog, lessons: Iterable[StoredLesson], evidence: Iter
     """The held-out examples that the learner compares versions on."""
     buffer = ReplayBuffer()
     buffer.words.people = people_of(log.client, log.pool)
-    for one in evidence:
-        buffer.add_evidence(one)
+    for seen in evidence:
+        buffer.add_evidence(seen)
     for lesson in lessons:
         buffer.add(lesson, log.slot(lesson.number))
     return [*buffer.held_out(), *buffer.held_out_evidence()]
@@ -209,7 +209,7 @@ def _accuracy(in_use: Adapter | None, examples: Sequence[Example]) -> HeldOutAcc
         return HeldOutAccuracy(untrained=None, in_use=None, lessons=0)
     first = compare(gains_of(examples), scores(Adapter(), examples), scores(in_use or Adapter(), examples)).first
     after, error = (first.after, first.error) if in_use else (None, None)
-    lessons = sum(one.is_lesson for one in examples)
+    lessons = sum(example.is_lesson for example in examples)
     outcomes = len(examples) - lessons
     return HeldOutAccuracy(untrained=first.before, in_use=after, error=error, lessons=lessons, outcomes=outcomes)
 

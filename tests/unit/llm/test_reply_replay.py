@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from memshare_broker.errors import NotYet, Reason, TryAgain
 from memshare_broker.wire.messages import Turn
-from memshare_llm import worker as resumed
+from memshare_llm import build as resumed
 from memshare_llm.build import Unfinished
 from memshare_llm.chat import FirstToken, Reply
 from tests.support.scripted_chat import ScriptedChat
