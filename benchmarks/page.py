@@ -81,7 +81,8 @@ def main(
                 sync_playwright() as playwright,
                 playwright.chromium.launch(executable_path=chromium) as browser,
             ):
-                pids = [redis.pid, pid, *(one.pid for one in deployment.processes.values())]
+                own = [one.pid for one in deployment.processes.values() if one.pid is not None]
+                pids = [redis.pid, pid, *own]
                 figures = _measure(deployment, browser, url, pid, pids, tasks)
         finally:
             redis.terminate()

@@ -19,8 +19,9 @@ Status = Literal["active", "hidden", "stale"]
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
-Became = Literal["changed", "forgotten", "found wrong"]
-"""Change of a memory that makes stale what was written from it; of a pair only the last one does."""
+Became = Literal["changed", "forgotten", "found wrong", "found wrong by its check"]
+"""Change of a memory that makes stale what was written from it; of a pair only the last two do."""
+FAILED: Became = "found wrong by its check"
 
 KNOWLEDGE = "knowledge"
 """The kind of a statement, which may have the question that it answers as its prompt."""
@@ -78,7 +79,10 @@ class Memory(Message):
     source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer followed, or was a part of")
     created: Moment = Field(description="Unix time in seconds")
+    confirmed: Moment | None = Field(default=None, description="when a task or a person found it of use, to the day")
+    valid_until: Moment | None = Field(default=None, description="Unix time in seconds, after which it is hidden")
     status: Status = "active"
+    why_hidden: str | None = Field(default=None, description="where its check failed, or its time is over")
     because: tuple[Cause, ...] = Field(
         default=(), description="why it is stale, or was until a person kept it; none where that is not known"
     )
@@ -126,6 +130,7 @@ class Memory(Message):
                 "rubric_version": None,
                 "concepts": {},
                 "because": (),
+                "confirmed": at,
             }
         )
 

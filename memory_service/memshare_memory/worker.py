@@ -15,7 +15,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Bandit
-from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.curate import Curate, hide_expired
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.listening import check_door, listen
@@ -104,6 +104,7 @@ def _pool_sizes(settings: Settings) -> PoolSizes:
 
 def _pulse(settings: Settings, queues: Sequence[str]) -> None:
     if MEMORY_QUEUE in queues:
+        hide_expired(open_pool(settings))
         _pool_sizes(settings).take()
 
 

@@ -17,6 +17,7 @@ from memshare_llm.build import fit_in_time, open_budget, open_limited, open_mete
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import KnownAgents, note_grade
+from memshare_scorer.recheck import pulse
 from memshare_scorer.rubric import all_rubrics
 from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register
 
@@ -63,5 +64,5 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         _scoring(settings)
 
 
-part = WorkerPart(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm)
+part = WorkerPart(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm, pulse=pulse)
 app = worker_app(part)

@@ -11,7 +11,7 @@ from tests.support.memories import at, prompts, remembered
 
 ITEMS = [
     remembered("first lamp", 0, answer="It is red.", created=100.0, score=50, model="openai:qwen3"),
-    remembered("second lamp", 10, answer="It is BLUE, and old.", created=200.5, score=90.5),
+    remembered("second lamp", 10, answer="It is BLUE, and old.", created=200.5, score=90.5, valid_until=7.5),
     remembered("third shoe", 20, answer="春眠不觉晓", created=300.0, score=None),
 ]
 FIRST, SECOND, THIRD = (memory for memory, _ in ITEMS)
@@ -47,6 +47,8 @@ FOUND: list[tuple[Where, list[Memory]]] = [
     (Where(ids_not=[SECOND.id, uuid4()]), [FIRST, THIRD]),
     (Where(credibility_from=1, credibility_to=1), [FIRST, SECOND, THIRD]),
     (Where(credibility_to=0.99), []),
+    (Where(valid_to=7.5), [SECOND]),
+    (Where(valid_to=7), []),
     (Where(pool="poem", score_from=10, words=["red"], created_before=1_000), [FIRST]),
 ]
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from uuid import UUID
 
 import redis
@@ -22,8 +23,10 @@ from memshare_memory.admit.crediting import Credited, Crediting, followed, is_fr
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
+from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup
+from memshare_memory.forget.trash import by_pool
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
@@ -31,6 +34,8 @@ from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
 
 log = logging.getLogger(__name__)
+UNDECIDED = 0.5  # a verdict that is neither good nor bad
+CONFIRMED_EVERY = 86_400.0  # seconds; a memory that says when is written anew
 
 
 class SettleStage:
@@ -75,6 +80,8 @@ class SettleStage:
         if isinstance(task, AgentPair):
             self._count_tries(recall.store, task, graded.score.total, credited.memories)
         self._count_near(recall, journey, graded, credited.memories)
+        unused = {one.id for one in task.shown if one.share == 0}
+        self._note_used([one for one in credited.memories if one.id not in unused], well=graded.score.accepted)
 
         # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
         learnt = self._keep_learnt(task)
@@ -97,9 +104,23 @@ class SettleStage:
         recall = self._pool()
         task = of_own_pool(recall, task)
         credited = self._crediting.judged(recall, task)
+        for answer in task.answers:
+            shown = {one.id for one in answer.shown if answer.verdict != UNDECIDED}
+            self._note_used([one for one in credited.memories if one.id in shown], well=answer.verdict > UNDECIDED)
         self._ranking.note(recall.store, {one.id for answer in task.answers for one in answer.shown})
         learn = for_evidence(task, recall, credited.evidence)
         return Outcome(MemoriesCredited(memories=len(credited.memories)), learn)
+
+    def _note_used(self, memories: Iterable[Memory], *, well: bool) -> None:
+        """Note that memories were used, and whether it went well."""
+        now = time.time()
+        for pool, some in by_pool(memories):
+            note_used(self._client, pool, [one.id for one in some], now, well=well)
+            long_ago = [one.id for one in some if well and (one.confirmed or 0) < now - CONFIRMED_EVERY]
+            if long_ago:
+                with self._turns[pool], self._pool.writing(alone_in=pool) as recall:
+                    there = by_ids(recall.store, long_ago).values()
+                    recall.rewrite([one.model_copy(update={"confirmed": now}) for one in there])
 
     def _count_tries(self, store: Store, task: AgentPair, score: float, shown: Sequence[Memory]) -> None:
         """Count the task in the lift of the memories that are still there, and in what each number of them gives.
@@ -175,9 +196,11 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
             changes["status"] = "hidden"
         elif before.status == "stale":
             changes["status"] = "active"
+        changes["confirmed"] = time.time() if score.accepted else before.confirmed
         changed = before.model_copy(update=changes)
         recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
     note_seeds(client, pool().store, there=[changed], gone=[before])
+    note_used(client, task.pool, [memory], time.time(), well=score.accepted)
     again = f"it was graded again: {score.total:.1f}"
     if score.accepted:
         return _ended("stored", again, memory)

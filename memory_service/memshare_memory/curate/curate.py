@@ -16,16 +16,18 @@ from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit
+from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions.comparisons import ComparisonRequests, Send
 from memshare_memory.contradictions.conflicts import MemoryConflict, Rivals, Verdict
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.forget.trash import Worths, by_pool
-from memshare_memory.memory import Became, Cause, Credibility, Memory, memory_id
+from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.recall import Recall, sparse_of
-from memshare_memory.stores.store import Store, Vectors, Where, by_ids, every
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Store, Where, by_ids, every
 
+OVER = "the time until which it was valid is over"
 PAGE = 256  # memories whose children are looked for at once
 
 
@@ -39,10 +41,10 @@ def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
 def derived_from(store: Store, source: Memory, became: Became) -> list[Memory]:
     """Memories written from one, directly or through others, without it, as far as what `became` of it concerns them.
 
-    What becomes of a pair does only where it was found wrong, and concerns what follows its answer.
+    What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer.
     """
     is_pair = not source.is_statement
-    fresh = {} if source.is_passage or (is_pair and became != "found wrong") else {source.id: source}
+    fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
     found: dict[UUID, Memory] = {}
     while fresh:
         children = [one for one in children_of(store, fresh).values() if one.id not in found]
@@ -77,7 +79,7 @@ def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
     for one in memories:
         causes = (*merged[one.id].because, *one.because) if one.id in merged else one.because
         merged[one.id] = one.model_copy(update={"because": tuple(dict.fromkeys(causes))})
-    _mark(recall, list(merged.values()))
+    recall.rewrite(list(merged.values()))
 
 
 def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became) -> None:
@@ -88,14 +90,7 @@ def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID],
         left = tuple(cause for cause in one.because if cause.memory not in of or cause.became != became)
         if left != one.because:
             changed.append(one.model_copy(update={"status": "stale" if left else "active", "because": left}))
-    _mark(recall, changed)
-
-
-def _mark(recall: Recall, memories: list[Memory]) -> None:
-    vectors = recall.store.dense_of([memory.id for memory in memories]) if memories else {}
-    recall.store.put(
-        [(one, Vectors(vectors[one.id], sparse_of(one))) for one in memories if one.id in vectors], in_place=True
-    )
+    recall.rewrite(changed)
 
 
 BATCH = 256  # memories that are encoded in one call and written in one operation
@@ -199,8 +194,7 @@ class Curate:
         written from a statement before is stale then.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
-        wanted = edit.model_dump(exclude={"id", "by", "only_if"})
-        changes = {name: value for name, value in wanted.items() if value is not None}
+        changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             before = _get(recall.store, edit.id)
             if edit.only_if is not None and before != edit.only_if:
@@ -209,13 +203,24 @@ class Curate:
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
                 changed = changed.begun_anew(before, edit.by, time.time())
+            if edit.status == "active":
+                now = time.time()  # a person speaks for it, and a time that is over bounds it no more
+                until = changed.valid_until if (changed.valid_until or 0) > now else None
+                changed = changed.model_copy(update={"confirmed": now, "why_hidden": None, "valid_until": until})
+                note_used(self._client, changed.pool, [changed.id], now, well=True)
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
                 self._ranking.note(recall.store, [changed.id])
                 make_stale(recall, stale_once(recall.store, before, "changed"))
-        if rewritten:
+            if edit.why_hidden is not None:
+                make_stale(recall, stale_once(recall.store, before, FAILED))
+            elif before.why_hidden is not None and changed.why_hidden is None:
+                children = [one.id for one in derived_from(recall.store, before, FAILED)]
+                no_longer_stale(recall, children, {edit.id}, FAILED)
+        if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
+        if rewritten:
             self._follow([changed], [changed])
         return changed
 
@@ -258,6 +263,9 @@ class Curate:
                 loser = other if decision.right == one.id else one
                 found = stale_once(recall.store, loser, "found wrong") if loser.id not in wrong else ()
                 make_stale(recall, [child for child in found if child.id != decision.right])
+                right = _get(recall.store, decision.right)
+                recall.rewrite([right.model_copy(update={"confirmed": time.time()})])
+                note_used(self._client, one.pool, [right.id], time.time(), well=True)
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
                 if decision.right is not None:
@@ -274,6 +282,15 @@ class Curate:
     def conflicts(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
+
+
+def hide_expired(pool: Pool) -> None:
+    """Hide the memories whose time is over, `BATCH` at a time."""
+    now = time.time()
+    for name in {one.pool for one in pool().store.page(Where(status="active", valid_to=now), BATCH).memories}:
+        with pool.writing(alone_in=name) as recall:
+            some = recall.store.page(Where(name, "active", valid_to=now), BATCH).memories
+            recall.rewrite([one.model_copy(update={"status": "hidden", "why_hidden": OVER}) for one in some])
 
 
 def _get(store: Store, memory: UUID) -> Memory:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import date, datetime
+from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from memshare_broker.wire.forms import Label, Percent, Written
+from memshare_broker.wire.forms import Label, Moment, Percent, Written
+from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message, Name
 from memshare_memory.memory import KNOWLEDGE, Memory, Status
+
+
+def _end_of_day(given: Any) -> Any:
+    """The end of a day such as "2026-12-31" (UTC), as Unix time in seconds; anything else stays as it is."""
+    try:
+        return datetime.fromisoformat(f"{given}T23:59:59+00:00").timestamp() if isinstance(given, str) else given
+    except ValueError as error:
+        raise ValueError("expected a day such as 2026-12-31 (UTC), or Unix time in seconds") from error
+
+
+Until = Annotated[Moment, BeforeValidator(_end_of_day, json_schema_input_type=float | date)]  # or the last day
 
 
 class GivenMemory(Message):
@@ -20,6 +33,7 @@ class GivenMemory(Message):
     answer: Written
     agent: Label | None = None
     kind: Label | None = None
+    valid_until: Until | None = None
     new_pool: bool = Field(default=False, description="whether its pool may be one that nobody has yet")
 
 
@@ -41,7 +55,8 @@ class NewMemory(GivenMemory):
 class Edit(Message):
     """Changes to a memory, and who makes them; None leaves a field as it is.
 
-    With `only_if` it is changed as long as it is still the same as that.
+    With `only_if` it is changed as long as it is still the same as that. With `why_hidden` its check failed, which gave
+    the score: what follows it is stale then.
     """
 
     id: UUID
@@ -49,6 +64,10 @@ class Edit(Message):
     prompt: Written | None = None
     answer: Written | None = None
     status: Status | None = None
+    valid_until: Until | None = None
+    score: Percent | None = None
+    criteria: dict[str, CriterionScore] | None = None
+    why_hidden: str | None = None
     only_if: Memory | None = None
 
 

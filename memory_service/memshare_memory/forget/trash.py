@@ -11,6 +11,7 @@ import redis
 
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_memory.belief.bandit import GivenCredit, arms_key
+from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.contradictions.conflicts import Verdict
@@ -97,6 +98,7 @@ class Worths:
             self._ranking.arms.drop(pool, ids)
             self._ranking.conflicts.drop(pool, ids)
             drop_lift(self._client, pool, ids)
+            note_used(self._client, pool, ids, 0, well=True)
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

@@ -121,6 +121,14 @@ class Recall:
         """Vectors of memories, which the store keeps beside them."""
         return vectors_of(self._encoder, memories)
 
+    def rewrite(self, memories: Sequence[Memory]) -> None:
+        """Write memories that say what they said before, as far as they are still there, with the vectors they have."""
+        vectors = self.store.dense_of([memory.id for memory in memories]) if memories else {}
+        self.store.put(
+            [(memory, Vectors(vectors[memory.id], sparse_of(memory))) for memory in memories if memory.id in vectors],
+            in_place=True,
+        )
+
     def nearest(self, pool: str, text: str, vector: NDArray[np.float32], k: int, mode: Mode = "dense") -> BatchedRecall:
         """The k best memories of a pool that may be shown together (`memshare_memory.recall.batch`)."""
         return self.nearest_each([(RecallRequest(pool=pool, text=text, k=k, mode=mode), vector[np.newaxis])])[0]

@@ -29,8 +29,8 @@ WHOLE = "memory"
 KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "model", "task_id", "parents", "saying")
 """The fields that a `Where` can name; each has an index."""
 
-NUMBERS = ("created", "score", "credibility")
-"""The fields by which memories are sorted, and found by a range; each has an index."""
+NUMBERS = ("created", "score", "credibility", "valid_until")
+"""The fields by which memories are sorted, or found by a range; each has an index."""
 
 WORDS = "words"
 """The field with the marks of a memory's words, by which it is found; it has an index."""
@@ -78,6 +78,7 @@ def payload(memory: Memory) -> dict[str, Any]:
         "saying": saying(memory.answer),
         "created": memory.created,
         "score": _NO_SCORE if memory.score is None else memory.score,
+        "valid_until": memory.valid_until,
         WORDS: word_marks(f"{memory.prompt or ''}\n{memory.answer}"),
         WHOLE: memory.model_dump_json(),
     }
@@ -153,6 +154,7 @@ def ranges(where: Where) -> list[tuple[str, float | None, float | None]]:
         ("created", where.created_from, where.created_before),
         ("score", score_from, where.score_to),
         (CREDIBILITY, where.credibility_from, where.credibility_to),
+        ("valid_until", None, where.valid_to),
     ]
     return [(key, low, high) for key, low, high in given if low is not None or high is not None]
 

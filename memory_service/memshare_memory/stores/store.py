@@ -94,6 +94,8 @@ class Where:
     credibility_from: float | None = None
     credibility_to: float | None = None
     """Both included, of the credibility that was noted last."""
+    valid_to: float | None = None
+    """Unix time in seconds: those that were valid until then, or until an earlier time."""
     words: Sequence[str] = ()
     """Words that all stand in the prompt or the answer, whatever their case."""
 

@@ -18,14 +18,15 @@ MEGABYTE = 2**20
 SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
 
 
-def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str) -> float | None:
+def share(rubric: Rubric, criterion: Criterion, prompt: str, answer: str, *, again: bool = False) -> float | None:
     """The share of its points, 0 to 1, that the criterion's check gives; None where it knows no right answer.
 
-    Raises `GiveUp` where it fails, takes too long or too much memory, or gives anything else.
+    With `again` by processes that do nothing else, as others may have imported an older version of it. Raises `GiveUp`
+    where it fails, takes too long or too much memory, or gives anything else.
     """
     pair = json.dumps({"prompt": prompt, "answer": answer}).encode()
     try:
-        found = _ask(rubric, criterion, pair, criterion.limits.seconds)
+        found = _ask(rubric, criterion, pair, criterion.limits.seconds, int(again))
     except GiveUp as error:
         raise GiveUp(
             f"Not graded: the check {criterion.check!r} of {criterion.name!r} in rubric {rubric.name!r} is of no use "
@@ -68,7 +69,7 @@ def _program(folder: Path, name: str) -> str:
     return str(folder / name) if "/" in name else name
 
 
-def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> dict[str, float | None]:
+def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float, more: int = 0) -> dict[str, float | None]:
     request = {
         "source": criterion.name,
         "check": criterion.check,
@@ -77,4 +78,4 @@ def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float) -> d
         "seconds": seconds,
         "memory": criterion.limits.megabytes * MEGABYTE,
     }
-    return ask_child(COMMAND, os.cpu_count() or 1, request, pair, seconds, "check")
+    return ask_child(COMMAND, (os.cpu_count() or 1) + more, request, pair, seconds, "check")

@@ -16,6 +16,7 @@ MemoryId = Annotated[
 ]
 Pool = Annotated[str | None, typer.Option(help="The pool; it may be left out where only one has memories.")]
 OnlyPool = Annotated[str | None, typer.Option("--pool", help="Only this pool.")]
+ValidUntil = Annotated[str | None, typer.Option(metavar="DAY", help="Last day (UTC) of its use, such as 2026-12-31.")]
 Rows = Annotated[int, typer.Option("--limit", min=1, help="Maximum rows per table; --json is complete.")]
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Name recorded for it. [default: your login name]")

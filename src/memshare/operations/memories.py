@@ -37,7 +37,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Name
 from memshare_memory.belief.lift import memory_lift
-from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest, Until
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.forget.answers import ForgetPreview, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory, Status
@@ -167,14 +167,15 @@ def edit(
     prompt: Written | None = None,
     answer: Written | None = None,
     status: Status | None = None,
+    valid_until: Until | None = None,
 ) -> MemoryReply:
     """Change a memory; `version` is the one that the change is for (`version_of`).
 
     Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
     """
     caller.require("curate")
-    if prompt is answer is status is None:
-        raise BadInput("Say what to change: 'prompt', 'answer' or 'status'.")
+    if prompt is answer is status is None and valid_until is None:
+        raise BadInput("Say what to change: 'prompt', 'answer', 'status' or 'valid_until'.")
     before = _judged(backend, caller, memory_id).memory
     if version is None:
         raise NoMatch("Say which version you change: send the ETag with which you read the memory as If-Match.")
@@ -184,9 +185,8 @@ def edit(
     if version != version_of(before):
         raise _stale(memory_id)
     try:
-        backend.client.memories.edit(
-            Edit(id=memory_id, by=caller.name, only_if=before, prompt=prompt, answer=answer, status=status)
-        )
+        form = Edit(id=memory_id, by=caller.name, only_if=before, prompt=prompt, answer=answer, status=status)
+        backend.client.memories.edit(form.model_copy(update={"valid_until": valid_until}))
     except BadInput as error:
         if version_of(_judged(backend, caller, memory_id).memory) != version:
             raise _stale(memory_id) from error

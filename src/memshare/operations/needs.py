@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,11 +29,15 @@ from memshare.operations.submitters import submitters_of
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_concepts.decisions import similar_id
 from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.belief.confirmed import unconfirmed
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Cause, Memory
 from memshare_memory.stores.store import Where
+from memshare_scorer.recheck import RECHECKS, Recheck
 
+UNCONFIRMED_DAYS = 90  # for which a memory is shown to graded tasks, and none goes well, before somebody is asked
+IN_VAIN = f"They are shown to tasks, and for {UNCONFIRMED_DAYS} days none of those went well."
 READ = 200  # stale memories of a pool
 MOST_FORGOTTEN = 1_000  # sources that are looked for in the trash
 
@@ -209,9 +214,24 @@ def _rubrics(look: Look) -> Iterator[Need]:
             yield Need(kind="rubric", key=f"rubric {one.name}", since=None, pool=None, rubric=one)
 
 
+def _unchecked(look: Look) -> Iterator[Need]:
+    """Pools whose checks broke, and memories that are used in vain, of pools with checks the statements alone."""
+    backend, before = look.backend, time.time() - UNCONFIRMED_DAYS * 86_400
+    for pool in look.pools:
+        with backend.reaching():
+            last, since = backend.redis.hget(RECHECKS, pool), unconfirmed(backend.redis, pool, before, MOST_FORGOTTEN)
+        if last and (found := Recheck.model_validate_json(last)).why:
+            yield Need(kind="recheck", key=f"recheck {pool}", since=found.at, pool=pool, why=found.why)
+        judged = [one for one in backend.client.memories.judge([*since]) if one.memory.status == "active"]
+        if some := [one for one in judged if not last or one.memory.is_statement]:
+            key, oldest = f"unconfirmed {pool}", min(since[one.memory.id] for one in some)
+            yield Need(kind="recheck", key=key, since=oldest, pool=pool, memories=tuple(some), why=IN_VAIN)
+
+
 SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
     ("recall", _conflicts),
     ("recall", lambda look: stale(look.backend, look.caller, look.pools)),
+    ("recall", _unchecked),
     ("recall", _submitters),
     ("recall", lambda look: questions(look.backend, look.pools)),
     ("recall", _names),

@@ -12,7 +12,7 @@ from rich.text import Text
 from memshare.cli.condition_options import takes_conditions
 from memshare.cli.curate.forgetting import say_stale, written_from
 from memshare.cli.operating import note
-from memshare.cli.options import By, Json, MemoryId, OnlyPool, Pool, Submitter, login_name
+from memshare.cli.options import By, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
 from memshare.client.replies import StatsReply
@@ -75,6 +75,7 @@ def add(
     kind: Annotated[str | None, typer.Option(help="The kind of task.")] = None,
     submitter: Submitter = "anonymous",
     score: Annotated[float | None, typer.Option(min=0, max=100, help="Its score, where it is known.")] = None,
+    valid_until: ValidUntil = None,
     as_json: Json = False,
 ) -> None:
     """Add a memory by hand and print its id. Without a prompt it is a statement, which agents are shown as knowledge.
@@ -90,7 +91,7 @@ def add(
     client = Client()
     pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
-    [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, **fields)])
+    [added] = client.memories.add([checked(NewMemory, "The memory", new_pool=True, valid_until=valid_until, **fields)])
     note("add", memory_id=added, pool=pool)
     print_json({"id": str(added)}) if as_json else print_text(str(added))
 
@@ -103,6 +104,7 @@ def edit(
     grade: Annotated[
         bool, typer.Option("--grade", help="Grade it again; it is hidden if the score is too low.")
     ] = False,
+    valid_until: ValidUntil = None,
     by: By = None,
     as_json: Json = False,
 ) -> None:
@@ -113,11 +115,12 @@ def edit(
 
     Example: memshare memories edit 1c6fa3b2 --answer "It opens at ten." --grade
     """
-    if prompt is answer is status is None and not grade:
-        raise BadInput("Say what to change: --prompt, --answer, --status, or --grade.")
+    if prompt is answer is status is valid_until is None and not grade:
+        raise BadInput("Say what to change: --prompt, --answer, --status, --valid-until, or --grade.")
     client = Client()
     found = find_memory(client, memory_id)
-    change = checked(Edit, "The change", id=found, by=by or login_name(), prompt=prompt, answer=answer, status=status)
+    fields = {"prompt": prompt, "answer": answer, "status": status, "valid_until": valid_until}
+    change = checked(Edit, "The change", id=found, by=by or login_name(), **fields)
     if grade:
         grader_of(client, client.memories.get(found), "--grade")  # before anything is changed
     stale = 0 if prompt is answer is None else written_from(client, [found])

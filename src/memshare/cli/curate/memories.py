@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from memshare.cli.curate.check import check, untidy
@@ -19,13 +21,15 @@ from memshare.cli.curate.find_memories import (
 from memshare.cli.curate.forgetting import forget, purge, restore, trash
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.operating import operating, print_reply
-from memshare.cli.options import Json, MemoryId
+from memshare.cli.options import Json, MemoryId, OnlyPool
 from memshare.operations import listings
 from memshare.operations import memories as operations
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
 from memshare.terminal.ids import counted, credibility_of, find_memory, say_unreadable, short_id
+from memshare_broker.errors import BadInput
 from memshare_memory.memory import Revision
 from memshare_memory.stores.store import Where
+from memshare_scorer import recheck as checks
 
 LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
 
@@ -62,6 +66,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     console.print(f"{credibility}Shown to {counted(judged.credits, 'graded task', 'graded tasks')}.")
     if judged.lift.points is not None:
         console.print(f"Lift {lift_in_words(judged.lift)}.")
+    confirmed = f"Last confirmed {moment(memory.confirmed)}" if memory.confirmed else "Not confirmed yet"
+    console.print(confirmed + (f", valid until {moment(memory.valid_until)}." if memory.valid_until else "."))
+    if memory.status == "hidden" and memory.why_hidden:
+        console.print(styled(("Hidden", "yellow"), f": {memory.why_hidden}."))
     if memory.source:
         console.print(f"Read in {memory.source}.")
     if memory.status == "stale":
@@ -111,6 +119,42 @@ app.command(rich_help_panel=FORGET)(purge)
 app.command(rich_help_panel=TIDY)(conflicts)
 app.command(rich_help_panel=TIDY)(untidy)
 app.command(rich_help_panel=TIDY)(check)
+
+
+@app.command(rich_help_panel=TIDY)
+def recheck(
+    pool: OnlyPool = None,
+    agent: Annotated[str | None, typer.Option("--agent", help="Only the answers of this agent.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what fails, and hide nothing.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Hide what fails even if that is more than half.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run the checks of rubrics on stored answers again, without a model; what fails is hidden with the reason.
+
+    Scorers do so by themselves, too. Exit code 1: a check broke, or more than half failed, and nothing was hidden.
+
+    Example: memshare memories recheck --pool sql --dry-run
+    """
+    with operating(alone=True) as (backend, caller):
+        hide: checks.Hide = "none" if dry_run else "all" if force else "few"
+        cards = [card for card in backend.client.agents().values() if pool in (None, card.pool)]
+        own = {card.pool for card in cards if agent in (None, card.name)}
+        done = [
+            checks.recheck(backend.client.memories, backend.redis, Where(name, "active", agent), of, caller.name, hide)
+            for name, of in checks.rubrics_of(cards, backend.settings.agents_dir).items()
+            if name in own
+        ]
+    if not done:
+        raise BadInput("No agent that is meant has an approved rubric with a check: nothing can be checked again.")
+    if as_json:
+        print_reply(done)
+    for one in done if not as_json else ():
+        failed = f"{len(one.failed):,} failed, {len(one.hidden):,} hidden, {one.unknown:,} cannot be checked"
+        console.print(
+            f"{one.pool}: {counted(one.checked)} checked, {failed}. {one.why or ''}", *map(short_id, one.failed)
+        )
+    if any(one.why for one in done):
+        raise typer.Exit(1)
 
 
 def _show_revision(revision: Revision) -> None:

@@ -137,6 +137,8 @@ def test_what_a_task_was_shown_is_read_once_for_its_credit_and_once_for_its_pair
     recall: Recall, settle: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen = settle(graded(recall, "A lamp", "There was a lamp")).memory_id
+    assert seen is not None
+    settle(graded(recall, "A ship", "There was a ship", journey="journey-0", shown=[seen]))  # once a day it is written
     asked = Counter[str]()
 
     def counted(name: str, ask: Callable[..., object], *args: object, **options: object) -> object:
@@ -145,7 +147,6 @@ def test_what_a_task_was_shown_is_read_once_for_its_credit_and_once_for_its_pair
 
     for name in ("page", "put", "note_credibility"):
         monkeypatch.setattr(recall.store, name, partial(counted, name, getattr(recall.store, name)))
-    assert seen is not None
     settle(graded(recall, "A boat", "There was a boat", journey="journey-2", shown=[seen]))
 
     assert asked == {"page": 2, "put": 1, "note_credibility": 1}  # a server takes some 10 ms for each

@@ -355,3 +355,34 @@ def test_the_beginning_of_an_id_that_means_two_memories_is_refused_with_both(
     assert all(one in refused.stderr for one in ids)
     assert ids[1] in terminal.run("memories", "show", ids[1]).stdout
     assert terminal.run("memories", "show", "1c6fa3b3", code=2)
+
+
+def test_the_checks_are_run_again_and_a_memory_says_why_it_is_hidden_and_until_when_it_is_valid(
+    terminal: Terminal, memory: MemoryClient, tmp_path: Path
+) -> None:
+    agents = tmp_path / "agents"
+    agents.mkdir()
+    (agents / "city.toml").write_text(
+        'description = "Names."\npool = "city"\nrubric = "city"\ninstructions = "Name it."\n'
+    )
+    criterion = '[[criteria]]\nname = "right"\npoints = 100\ndescription = "A city."\n'
+    check = 'check = "memshare_scorer.checks.texts:contains"\noptions = {texts = ["city"]}\n'
+    (agents / "city.rubric.toml").write_text(f'domain = "Cities."\n{criterion}{check}')
+    terminal.environment["MEMSHARE_AGENTS_DIR"] = str(agents)
+    ids = [add(memory, text, pool="city", prompt=text) for text in ("A city", "Another city", "A town")]
+    recheck = ("memories", "recheck", "--pool", "city")
+
+    assert "approved rubric" in terminal.run(*recheck, code=2).stderr
+    terminal.run("rubric", "approve", str(agents / "city.rubric.toml"), "--yes")
+    assert "1 failed, 0 hidden" in terminal.run(*recheck, "--dry-run").stdout
+    [done] = terminal.json(*recheck)
+
+    assert (done["checked"], done["hidden"], done["why"]) == (3, ids[2:], None)
+    assert "Hidden: checked again by the rubric 'city'" in terminal.run("memories", "show", ids[2]).stdout
+    for one in ids[:2]:
+        terminal.run("memories", "edit", one, "--answer", "A town", "--valid-until", "2099-12-31")
+    assert "valid until 2099-12-31" in terminal.run("memories", "show", ids[0]).stdout
+    assert "0 memories checked" in terminal.run(*recheck, "--agent", "city").stdout
+    broken = terminal.run(*recheck, code=1)
+    assert "2 of 2 memories fail, which is more than half" in " ".join(broken.stdout.split())
+    assert memory.get(UUID(ids[0])).status == "active"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from memshare_llm.worker import open_budget
 
 from memshare.client.answering import answer_in_steps
 from memshare.doors.server import rest_app
@@ -19,6 +18,7 @@ from memshare_broker.agent_files import agent_files
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.settings import Settings
 from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_llm.build import open_budget
 from memshare_llm.limits.budget import Cap, Holder
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient

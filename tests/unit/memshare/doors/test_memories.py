@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
@@ -102,6 +103,25 @@ def test_of_two_changes_of_one_version_the_second_is_refused(here: TestClient, s
     assert len(now.json()["memory"]["history"]) == 1
     assert now.headers["etag"] != version
     assert here.patch(place, json={"answer": "Anew."}, headers={"If-Match": now.headers["etag"]}).status_code == 200
+
+
+def test_a_memory_is_valid_until_a_day_that_is_given_or_changed(here: TestClient) -> None:
+    new = {"pool": "logic", "answer": "The fair is open.", "new_pool": True, "valid_until": "2099-12-31"}
+    added = here.post("/v1/memories", json=new)
+    memory = added.json()["memory"]
+    assert memory["valid_until"] == 4_102_444_799
+    place, version = f"/v1/memories/{memory['id']}", {"If-Match": added.json()["version"]}
+
+    changed = here.patch(place, json={"valid_until": 4_000_000_000}, headers=version)
+
+    assert changed.json()["memory"] == memory | {"valid_until": 4_000_000_000}
+    assert "Valid until" in here.get(f"/memories/{memory['id']}").text
+    version = {"If-Match": changed.json()["version"]}
+    refused = here.patch(place, json={"valid_until": "soon"}, headers=version)
+    assert (refused.status_code, "such as 2026-12-31" in refused.json()["detail"]) == (422, True)
+    exported = {**changed.json()["memory"], "id": str(UUID(int=1)), "why_hidden": "it is old", "confirmed": 5}
+    here.post("/v1/memories/import", json={"lines": json.dumps(exported)})
+    assert here.get(f"/v1/memories/{UUID(int=1)}").json()["memory"] == exported
 
 
 def test_a_change_without_a_version_is_refused(here: TestClient, shelf: dict[str, str]) -> None:

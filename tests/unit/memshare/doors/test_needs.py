@@ -16,10 +16,12 @@ from memshare.operations.caller import local_caller
 from memshare.operations.needs import needs
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
+from memshare_memory.belief.confirmed import note_used
 from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id
+from memshare_scorer.recheck import RECHECKS, Recheck
 from tests.unit.memshare.doors.conftest import Tokened, bodies, bury
 
 
@@ -53,6 +55,48 @@ def test_a_contradiction_needs_somebody_until_a_person_has_decided(
     assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, ids[1])]
     nonsense = {"memories": ids, "contradict": False, "right": ids[1]}
     assert here.post("/v1/conflicts", json=nonsense).status_code == 422
+
+
+def test_a_check_that_broke_needs_somebody_until_it_was_mended(here: TestClient, redis_client: redis.Redis) -> None:
+    for pool in ("logic", "poem"):
+        here.post("/v1/memories", json={"pool": pool, "answer": "A light.", "new_pool": True})
+    for pool, why in (("logic", "A check broke."), ("poem", None), ("gone", "A check broke.")):
+        last = Recheck(pool=pool, at=7, watched="", why=why)
+        redis_client.hset(RECHECKS, pool, last.model_dump_json())
+
+    [need] = here.get("/v1/needs").json()["needs"]
+
+    assert (need["kind"], need["pool"], need["since"], need["why"]) == ("recheck", "logic", 7, "A check broke.")
+    assert "A check broke." in here.get("/inbox").text
+    redis_client.hset(RECHECKS, "logic", Recheck(pool="logic", at=8, watched="").model_dump_json())
+    assert here.get("/v1/needs").json()["total"] == 0
+
+
+def test_what_is_used_in_vain_for_long_needs_somebody_until_a_person_speaks_for_it(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    long, lately, hidden = memory.add(
+        [NewMemory(pool="logic", prompt=f"A lamp {number}", answer="A light.", new_pool=True) for number in range(3)]
+    )
+    memory.edit(Edit(id=hidden, status="hidden"))
+    now = time.time()
+    note_used(redis_client, "logic", [long, hidden], now - 91 * 86_400, well=False)
+    note_used(redis_client, "logic", [long, lately], now - 89 * 86_400, well=False)
+
+    [need] = here.get("/v1/needs").json()["needs"]
+
+    assert (need["kind"], [one["memory"]["id"] for one in need["memories"]]) == ("recheck", [str(long)])
+    assert "Still right" in here.get("/inbox").text
+    given = {"memory": str(long), "decision": "confirm"}
+    done = here.post("/inbox/stale", data=given, headers={"origin": "http://127.0.0.1"})
+    assert "Confirmed: 1 memory." in done.text
+    assert here.get("/v1/needs").json()["total"] == 0
+    assert memory.get(long).confirmed is not None
+    assert f"{time.gmtime().tm_year}" in here.get(f"/memories/{long}").text.split("Last confirmed")[1][:200]
+
+    note_used(redis_client, "logic", [long], 1, well=False)
+    redis_client.hset(RECHECKS, "logic", Recheck(pool="logic", at=8, watched="").model_dump_json())
+    assert here.get("/v1/needs").json()["total"] == 0, "a program checks what is not a statement"
 
 
 def test_dead_letters_are_for_who_may_retry_them(here: TestClient, backend: Backend, tokened: Tokened) -> None:

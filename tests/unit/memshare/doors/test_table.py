@@ -80,7 +80,7 @@ def test_a_client_sends_what_the_route_takes(call: Call[Any]) -> None:
 
 def test_a_form_is_made_of_the_parameters_that_the_path_does_not_name() -> None:
     assert form_of(set_one).model_fields.keys() == {"kind", "name", "tokens", "money", "none"}
-    assert form_of(edit).model_fields.keys() == {"prompt", "answer", "status"}, "the version is a header"
+    assert form_of(edit).model_fields.keys() == {"prompt", "answer", "status", "valid_until"}, "the version is a header"
 
     with pytest.raises(BadInput, match=r"The cap: tokens.*-1"):
         ask("The cap", set_one, Backend(Settings()), local_caller(), kind="agent", name="poem", tokens=-1)

@@ -204,11 +204,12 @@ class Memories(Calls[Asked]):
         prompt: str | None = None,
         agent: str | None = None,
         kind: str | None = None,
+        valid_until: float | date | str | None = None,
         new_pool: bool = False,
     ) -> MemoryReply:
         """Bring a memory in, trusted as it is. The same again is the same memory.
 
-        Without a prompt it is a statement.
+        Without a prompt it is a statement. It is hidden after `valid_until`: Unix time in seconds, or a day of UTC.
         """
 
     @call("import_memories", "POST", "/v1/memories/import")
@@ -257,10 +258,11 @@ class Memories(Calls[Asked]):
         prompt: str | None = None,
         answer: str | None = None,
         status: Status | None = None,
+        valid_until: float | date | str | None = None,
     ) -> MemoryReply:
         """Change a memory; one that has changed since you read it is left as it is (412).
 
-        `version` is that of `get`; `Stale` is raised where another one is there now.
+        `version` is that of `get`; `Stale` is raised where another one is there now. The status "active" confirms it.
         """
 
     @call("grade_memory", "POST", "/v1/memories/{memory_id}/grade", status=202)

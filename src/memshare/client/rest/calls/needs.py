@@ -33,14 +33,16 @@ class StaleSource(Message):
 class Need(Message):
     """Something that needs a person; its fields depend on its kind."""
 
-    kind: Literal["conflict", "stale memory", "dead letter", "rubric", "submitter", "names", "duplicate", "question"]
+    kind: Literal[
+        "conflict", "stale memory", "recheck", "dead letter", "rubric", "submitter", "names", "duplicate", "question"
+    ]
     key: str = Field(description="another one for each")
     since: float | None = Field(description="Unix time in seconds")
     pool: str | None
     memories: tuple[JudgedMemory, ...] = Field(
         default=(),
         description="of a conflict and of duplicates the older one first; of a question the nearest; the stale ones "
-        "of one cause, each with all its causes in `because`",
+        "of one cause, each with all its causes in `because`; of a recheck those that nobody confirmed",
     )
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
     source: StaleSource | None = Field(
@@ -53,6 +55,7 @@ class Need(Message):
     )
     rubric: RubricReply | None = None
     submitter: SubmitterReply | None = Field(default=None, description="one whom many words have not proven")
+    why: str | None = Field(default=None, description="of a recheck: what nobody could check, and why")
     cosine: float | None = Field(default=None, description="of duplicates")
     names: SimilarReply | None = Field(default=None, description="two names that may mean one concept")
     question: QuestionReply | None = Field(default=None, description="one that an agent is to be asked, or not")
@@ -75,8 +78,9 @@ class NeedsCalls(Calls[Asked]):
     def list(self, *, limit: int = 100) -> NeedsReply:
         """Everything in your pools that needs a person, the oldest first.
 
-        Memories that contradict each other and nobody has decided on, and stale ones, those of one cause together, with
-        the right `recall`; dead letters, and rubrics that nobody has approved, with `admin`. With `recall` also
+        Memories that contradict each other and nobody has decided on, stale ones, those of one cause together, checks
+        that broke, and memories that nothing has confirmed for 90 days of use, with the right `recall`; dead letters,
+        and rubrics that nobody has approved, with `admin`. With `recall` also
         submitters whom ten words have not proven, questions that were proposed or asked in vain, and of pools for which
         that was asked lately names that may mean one concept, 20 of a pool at a time, and duplicates.
         """

@@ -33,12 +33,14 @@ BECAME: dict[str | None, str] = {
     "changed": "has changed",
     "forgotten": "was forgotten",
     "found wrong": "was found wrong",
+    "found wrong by its check": "was found wrong by its check",
     None: "is gone",
 }
 """Fate of the source of stale memories → end of their heading."""
 STALE_SAID = {
     "grade": "Being graded, then shown again or hidden",
     "keep": "Kept, and shown again",
+    "confirm": "Confirmed",
     "forget": "Forgotten",
     "stale": "Stale again, so that somebody has to decide",
 }
@@ -61,6 +63,7 @@ class Card(NamedTuple):
 CARDS: dict[str, Card] = {
     "conflict": Card("Contradictions", "These two contradict each other"),
     "stale memory": Card("Stale memories", "Written from what"),
+    "recheck": Card("To be checked", "Are these still right?"),
     "rubric": Card("Rubrics to approve", "A rubric waits for approval"),
     "question": Card("Questions to ask", "Shall an agent be asked this?"),
     "submitter": Card("Unproven submitters", "A submitter is unproven"),
@@ -172,8 +175,8 @@ def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:
     elif do == "forget":
         forget(visit.backend, visit.caller, memory_id)
     else:
-        status: Status = "active" if do == "keep" else "stale"
-        if found.memory.status == status:
+        status: Status = "stale" if do == "stale" else "active"
+        if found.memory.status == status and do != "confirm":
             return False
         edit(visit.backend, visit.caller, memory_id, found.version, status=status)
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
@@ -130,15 +131,15 @@ def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str,
     """
     if len(found) == SHOWN or visit.pools is None:
         return []
-    lifts = stats(visit.backend, visit.caller).lift.values()
-    most = max(lifts, key=lambda one: one.withheld, default=None)
-    helps = f"{most.withheld} of {most.needed} tasks for a first figure" if most else "takes graded tasks"
+    told = [one for one in stats(visit.backend, visit.caller).helps if one.agent is None]
+    first = min(told, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
+    helps = first.in_words if first else "takes graded tasks"
     brings_in = "/pool/import" if visit.caller.may_all else "/pool#bring-in"
     steps = [
         ("Bring in", brings_in, "what you know, as a file", any(one.memories for one in visit.pools)),
         ("Ask", "#prompt", "an agent, here", bool(found)),
         ("Decide", "/inbox", "what needs you", any(one.score for one in found)),
-        ("See whether it helps", "/worth", helps, any(one.points is not None for one in lifts)),
+        ("See whether it helps", "/worth", helps, any(one.difference is not None for one in told)),
     ]
     return [] if all(done for *_, done in steps) else steps
 

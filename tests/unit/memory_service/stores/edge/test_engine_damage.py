@@ -22,7 +22,7 @@ from memshare_memory.stores.store import Damaged, Where, every, search_one
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
 
-CLOSED_CASES, KILLED_CASES = 60, 8
+CLOSED_CASES, KILLED_CASES = 60, 10
 ITEMS = [remembered(f"memory {number}", number / 10, pool=("poem", "logic")[number % 2]) for number in range(120)]
 
 
