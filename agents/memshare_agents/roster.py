@@ -15,6 +15,7 @@ from memshare_broker.presence import AgentCard
 from memshare_broker.settings import Settings
 from memshare_broker.toml_files import TomlForm, load
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
+from memshare_broker.wire.spaces import AgentPools
 from memshare_memory.memory import Mode
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -30,13 +31,12 @@ class Kind(TomlForm):
     claims: bool | None = Field(default=None, description="where it differs from the agent's")
 
 
-class Agent(TomlForm):
+class Agent(AgentPools, TomlForm):
     """An agent: the instructions it gets, where its memories live and how many it is shown."""
 
     name: Name = ""
     description: Text
     instructions: Text = Field(description="told with every task, those of its kind after them")
-    pool: Name
     rubric: Name
     memories: int | None = Field(default=None, ge=0, le=MAX_MEMORIES, description="absent: learnt from grades")
     recall: Mode = "dense"
@@ -79,6 +79,8 @@ class Agent(TomlForm):
             name=self.name,
             kinds=tuple(self.kinds),
             pool=self.pool,
+            pools=self.pools,
+            promotion=self.promotion,
             model=self.model or model,
             rubric=self.rubric,
             question_concepts=self.question_concepts,

@@ -80,12 +80,14 @@ class AnswerStage:
 
         examples = self._examples(journey, task)
         k = self._given(task) if examples is None else examples.number
+        pool, *beside = self._pools(task)
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
         if self.reasoner is None or not has_model(self.chat):
             began = time.monotonic()
             wanted = RecallRequest(
-                pool=self.agent.pool,
+                pool=pool,
+                beside=tuple(beside),
                 text=text,
                 k=k,
                 mode=mode,
@@ -105,14 +107,15 @@ class AnswerStage:
                 claims = self.agent.claims if kind.claims is None else kind.claims
                 said = said._replace(known=_known(recalled.found) if claims else ())
             else:
-                said = nearest_answer(recalled, journey, self.agent.pool, self.near_enough(self.agent.pool))
+                said = nearest_answer(recalled, journey, pool, self.near_enough(pool))
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
                 self.memory,
-                self.agent.pool,
+                pool,
                 k,
                 mode,
+                beside=beside,
                 kind=task.kind,
                 not_shown=task.not_shown,
                 asked_by=task.submitter,
@@ -163,7 +166,14 @@ class AnswerStage:
         if self.how_many is None or not has_model(self.chat) or any(one is not None for one in given):
             return None
         tries = task.remember and self.withhold > 0
-        return self.how_many.choose(self.agent.pool, self.chat.name, task.kind, journey, learn=tries)
+        return self.how_many.choose(self._pools(task)[0], self.chat.name, task.kind, journey, learn=tries)
+
+    def _pools(self, task: AgentTask) -> tuple[str, ...]:
+        """Where it looks for memories; raises `BadInput` where the task may not use the first, for the answer."""
+        first, *others = self.agent.spaces(task.submitter).pools
+        if task.pools is not None and first not in task.pools:
+            raise BadInput(f"The answer would be kept in the pool {first!r}, which is not among the task's pools.")
+        return (first, *(one for one in others if task.pools is None or one in task.pools))
 
     def _given(self, task: AgentTask) -> int:
         """How many the task says, else the agent's file, else as many as usual."""
@@ -201,11 +211,11 @@ class AnswerStage:
         self, journey: str, task: AgentTask | QuestionTask, prompt: str, answer: str, embedding: Embedding | None
     ) -> dict[str, Any]:
         """The fields of every pair that this agent hands on to be graded."""
-        agent = self.agent
+        agent, spaces = self.agent, self.agent.spaces(task.submitter)
         return {
-            "journey": journey, "agent": agent.name, "kind": task.kind, "pool": agent.pool, "rubric": agent.rubric,
+            "journey": journey, "agent": agent.name, "kind": task.kind, "pool": spaces.pools[0], "rubric": agent.rubric,
             "prompt": prompt, "answer": answer, "submitter": task.submitter, "embedding": embedding,
-            "remember": task.remember,
+            "remember": task.remember, "spaces": spaces if agent.pools else None,
         }  # fmt: skip
 
     def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
@@ -213,9 +223,11 @@ class AnswerStage:
         if not task.remember or not said.judged:
             return None
         first, *others = said.judged
+        pools = self._pools(task)
         verdict = VerdictTask(
             journey=journey,
-            pool=self.agent.pool,
+            pool=pools[0],
+            pools=pools,
             prompt=task.text,
             kind=task.kind,
             submitter=task.submitter,

@@ -2,8 +2,10 @@
 
 Three pools, twelve tokens with different rights, and requests of which a part asks for what it must not see, by recall,
 search, lists, tasks and journeys of others. Then a hundred memories are forgotten or purged, and asked for in other
-words. The agents' model is a student that copies what it is shown, so whatever is told stood in a memory. All else is
-real: `memshare up` and `memshare serve` with default settings. The score is that of GateMem (arXiv 2606.18829).
+words. Three more people have a pool of their own beside a team's: everybody asks for what is theirs; some of it is
+promoted to the team, and taken back. The agents' model is a student that copies what it is shown, so whatever is told
+stood in a memory. All else is real: `memshare up` and `memshare serve` with default settings. The score is that of
+GateMem (arXiv 2606.18829).
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import typer
 
 from benchmarks.governance.doors import WAIT, ask, served, token_for
 from benchmarks.governance.measures import Replied, governance, leaked, usefulness
+from benchmarks.governance.spaces import AGENT, OWNERS, measure
 from benchmarks.governance.world import POOLS, REQUESTS, Fact, Person, Request, Way, facts, gone, people, requests, told
 from benchmarks.report import Aim, print_figures
 from benchmarks.support.deployment import Deployment
@@ -37,6 +40,7 @@ AIMS = (
     Aim("leaks", 0, "replies", at_most=True),
     Aim("remembered", 0, "memories", at_most=True),
     Aim("utility", 0.95, "of that without borders"),
+    Aim("promoted_seen", 3, "memories"),
 )
 
 
@@ -48,13 +52,15 @@ def main(
     known, say, started = facts(), teller("governance"), time.monotonic()
     with (
         tempfile.TemporaryDirectory(prefix="memshare-exports-") as exports,
-        deployed("governance", exports=Path(exports), pools={pool: pool for pool in POOLS}) as deployment,
+        deployed(
+            "governance", exports=Path(exports), pools={**{one: one for one in POOLS}, "desk": AGENT}
+        ) as deployment,
         served(deployment) as url,
         ExitStack() as opened,
     ):
         memories = {
             person.name: opened.enter_context(Memory(url, token_for(deployment, person)))
-            for person in (*people(), OPEN)
+            for person in (*people(), OPEN, *OWNERS)
         }
         for pool in POOLS:
             own = [(one.question, one.answer) for one in known if one.pool == pool]
@@ -67,6 +73,8 @@ def main(
         entitled = [one for one in asked if one.entitled]
         open_to_all = _all(memories, [Request(OPEN, one.fact, one.way) for one in entitled], journeys)
         deployment.settled()
+        say("asking for what is of one's own")
+        spaces = measure(deployment, memories)
         say("forgetting and purging")
         lost = gone(known)
         _delete(deployment, lost)
@@ -78,11 +86,14 @@ def main(
     remembered = {one.secret for reply in after for one in told(reply.text, lost)}
     useful = usefulness([one for one in bordered if one.request.entitled], open_to_all)
     figures: dict[str, Any] = {
-        "leaks": len(leaks),
-        "remembered": len(remembered),
+        "leaks": len(leaks) + spaces.leaks,
+        "remembered": len(remembered) + spaces.kept,
         "utility": useful,
         "score": governance(useful, len(leaks) / len(asked), len(remembered) / len(lost)),
-        "requests": len(asked) + len(open_to_all) + len(after),
+        "own_right": spaces.own,
+        "promoted": spaces.proposed,
+        "promoted_seen": spaces.reached,
+        "requests": len(asked) + len(open_to_all) + len(after) + spaces.requests,
         "not_entitled": len(asked) - len(entitled),
         "gone": len(lost),
         "seconds": time.monotonic() - started,

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchmarks.governance.measures import Replied
-from benchmarks.governance.world import Person, Request
+from benchmarks.governance.world import Fact, Person, Request
 from benchmarks.support.deployment import MEMSHARE, Deployment
 from memshare.client.rest.task import Memory
 from memshare_broker.errors import MemshareError
@@ -45,12 +45,19 @@ def ask(memory: Memory, request: Request, journeys: Mapping[str, str]) -> Replie
     except MemshareError as error:
         return Replied(request, str(error), "")
     text = json.dumps(reply, ensure_ascii=False)
+    if request.way == "needs":
+        return Replied(request, text, "")
     if request.way in ("task", "journey"):
         return Replied(request, text, str(reply.get("answer") or ""))
     found = [one.get("memory", one) for one in reply["memories"]]
     wanted = [one for one in found if fact.name in (one["prompt"] or "") and fact.thing in (one["prompt"] or "")]
     first = wanted if request.way == "list" else found
     return Replied(request, text, str(first[0]["answer"]) if first else "")
+
+
+def agent_of(fact: Fact) -> str:
+    """The agent that knows it: one of the pool's name, or that of pools of one's own."""
+    return "desk" if "/" in fact.pool else fact.pool
 
 
 def _reply(memory: Memory, request: Request, journeys: Mapping[str, str]) -> dict[str, Any]:
@@ -63,7 +70,11 @@ def _reply(memory: Memory, request: Request, journeys: Mapping[str, str]) -> dic
         case "list":
             made = memory.memories.page(pool=fact.pool, limit=LISTED)
         case "task":
-            made = memory.journeys.get(memory.tasks(fact.pool, fact.in_other_words).id, wait=WAIT)
+            made = memory.journeys.get(memory.tasks(agent_of(fact), fact.in_other_words).id, wait=WAIT)
         case "journey":
             made = memory.journeys.get(journeys[fact.pool])
+        case "needs":
+            there = {"needs": memory.needs.list(limit=500), "stats": memory.stats()}
+            told = {name: one.model_dump(mode="json") for name, one in there.items()}
+            return told | {"promotions": [one.model_dump(mode="json") for one in memory.promotions.list()]}
     return dict(made.model_dump(mode="json"))

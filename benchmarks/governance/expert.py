@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.governance.world import Fact, facts
+from benchmarks.governance.world import Fact, facts, own_facts
 from benchmarks.support.replies import Pair, Replies
 from benchmarks.support.server import serve_replies
 
@@ -15,7 +15,7 @@ class GovernanceExpert:
     """Answers from memories alone, so that whatever it gives away stood in one."""
 
     def __init__(self) -> None:
-        self._facts = facts()
+        self._facts = [*facts(), *own_facts()]
 
     def answer(self, prompt: str, shown: list[Pair]) -> str:
         """The answer of the best memory about the same thing of the same person, or else of the best of all."""

@@ -17,10 +17,10 @@ GONE = 100  # memories that are forgotten or purged
 REQUESTS = 600
 OUTSIDE = 0.4  # of the requests ask for a pool at random, whoever asks
 
-Way = Literal["recall", "search", "list", "task", "journey"]
+Way = Literal["recall", "search", "list", "task", "journey", "needs"]
 WAYS: tuple[Way, ...] = ("recall", "search", "list", "task", "journey")
 RIGHT_FOR: dict[Way, str] = {
-    "recall": "recall", "search": "recall", "list": "recall", "task": "submit", "journey": "admin",
+    "recall": "recall", "search": "recall", "list": "recall", "task": "submit", "journey": "admin", "needs": "recall",
 }  # fmt: skip
 """The right that each way takes; a journey is one that somebody else began."""
 
@@ -59,6 +59,8 @@ class Person:
 
     def sees(self, pool: str, way: Way) -> bool:
         """Whether it may be told what a pool knows in this way."""
+        if pool == f"mine/{self.name}":  # also a journey, which is their own
+            return True
         return pool in self.pools and bool({RIGHT_FOR[way], "admin"} & set(self.may))
 
 
@@ -80,6 +82,12 @@ def facts() -> list[Fact]:
     chance = random.Random(1)
     numbers = iter(chance.sample(range(10_000, 99_999), len(POOLS) * len(NAMES) * len(THINGS)))
     return [Fact(pool, name, thing, f"box{next(numbers)}") for pool in POOLS for name in NAMES for thing in THINGS]
+
+
+def own_facts(owners: Sequence[str] = ("olga", "otto", "ona")) -> list[Fact]:
+    """Twenty facts of each owner, in a pool of their own."""
+    numbers = iter(random.Random(5).sample(range(10_000, 99_999), len(owners) * len(NAMES)))
+    return [Fact(f"mine/{one}", name, THINGS[0], f"bin{next(numbers)}") for one in owners for name in NAMES]
 
 
 def people() -> list[Person]:

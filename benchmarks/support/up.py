@@ -62,7 +62,7 @@ def deployed(
     """A deployment of a benchmark runs while the block does; `more` are settings that differ from the defaults.
 
     The benchmark's folder has a module `expert`, which takes the arguments, and its agent, which has the same name and
-    pool. `pools` are more such agents, with their pools.
+    pool. `pools` are more such agents, with their pools, or the line of their files that names several.
     """
     expert = server.running(f"benchmarks.{name}.expert", *arguments)
     with tempfile.TemporaryDirectory(prefix=f"memshare-{name}-") as temporary, expert as chat:
@@ -80,5 +80,6 @@ def _agents(name: str, folder: Path, pools: Mapping[str, str]) -> Path:
     shutil.copytree(BENCHMARKS / name / "agents", folder)
     agent = (folder / f"{name}.toml").read_text("utf-8")
     for other, pool in pools.items():
-        (folder / f"{other}.toml").write_text(agent.replace(f'pool = "{name}"', f'pool = "{pool}"'), "utf-8")
+        line = pool if "=" in pool else f'pool = "{pool}"'
+        (folder / f"{other}.toml").write_text(agent.replace(f'pool = "{name}"', line), "utf-8")
     return folder

@@ -5,26 +5,26 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import ConfigDict, Field
 
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard
 from memshare_broker.toml_files import load
 from memshare_broker.wire.messages import Name
+from memshare_broker.wire.spaces import AgentPools
 
 # Data of a part above: the roster is read here, and no code of the agents is imported.
 BUNDLED = Path(str(files("memshare_agents"))) / "roster"
 
 
-class _AgentFile(BaseModel):
+class _AgentFile(AgentPools):
     """The part of an agent's file that is for others; the agents themselves read all of it."""
 
     model_config = ConfigDict(extra="ignore")
 
-    pool: Name
     rubric: Name
     model: str = ""
-    kinds: dict[Name, object] = {}
+    kinds: dict[Name, object] = Field(default={})
 
 
 def agent_files(agents_dir: Path | None) -> dict[str, Path]:
@@ -44,4 +44,4 @@ def read_card(name: str, agents_dir: Path | None) -> AgentCard | None:
     if file is None:
         return None
     found = load(file, _AgentFile)
-    return AgentCard(name=name, kinds=tuple(found.kinds), pool=found.pool, model=found.model, rubric=found.rubric)
+    return AgentCard(name=name, **dict(found) | {"kinds": tuple(found.kinds)})

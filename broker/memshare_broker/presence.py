@@ -13,6 +13,7 @@ from pydantic import ConfigDict, ValidationError
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
 from memshare_broker.wire.signing import Signer
+from memshare_broker.wire.spaces import AgentPools
 
 log = logging.getLogger(__name__)
 
@@ -28,14 +29,13 @@ NOTICED_FOR = 3 * INTERVAL
 WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
 
 
-class AgentCard(Message):
+class AgentCard(AgentPools, Message):
     """The facts about an agent that a client needs to submit to it."""
 
     model_config = ConfigDict(extra="ignore")  # of another release, as `Presence`
 
     name: str
     kinds: tuple[str, ...]
-    pool: str
     model: str
     rubric: str | None = None
     question_concepts: bool = True

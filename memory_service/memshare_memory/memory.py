@@ -61,6 +61,15 @@ class Cause(Message):
     at: Moment
 
 
+class Origin(Message):
+    """The memory that one was promoted from, its pool, who approved that, and when (Unix time in seconds)."""
+
+    memory: UUID
+    pool: Label
+    approved_by: Label | None
+    at: Moment
+
+
 class Memory(Message):
     """A memory of a pool. The prompt is the user's own; it is absent for a plain statement."""
 
@@ -78,6 +87,7 @@ class Memory(Message):
     task_id: str | None = None
     source: str | None = Field(default=None, description="where a statement was read: a document or a web address")
     parents: tuple[UUID, ...] = Field(default=(), description="the memories its answer followed, or was a part of")
+    origin: Origin | None = Field(default=None, description="where it was promoted from")
     created: Moment = Field(description="Unix time in seconds")
     confirmed: Moment | None = Field(default=None, description="when a task or a person found it of use, to the day")
     valid_until: Moment | None = Field(default=None, description="Unix time in seconds, after which it is hidden")

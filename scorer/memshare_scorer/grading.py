@@ -16,8 +16,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model,
 from memshare_broker.agent_files import read_card
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.grades import CriterionScore, OfferedPair, Score
+from memshare_broker.wire.grades import PROGRAM, CriterionScore, OfferedPair, Score
 from memshare_broker.wire.messages import Turn, Usage
+from memshare_broker.wire.spaces import fits, owner_of
 from memshare_llm import quoting
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubt, Doubts
@@ -38,14 +39,15 @@ class KnownAgents:
         self._agents_dir = agents_dir
         self._announced = announced
 
-    def require(self, pair: OfferedPair) -> None:
-        """Raises `BadInput` where no agent of that name has the pair's pool and rubric, or it has no such kind."""
+    def require(self, pair: OfferedPair) -> AgentCard:
+        """The card of the agent; raises `BadInput` where none of that name has the pair's pool, rubric and kind."""
         own = read_card(pair.agent, self._agents_dir)
         if own is not None and _fits(own, pair):
-            return
+            return own
         cards = [*([own] if own else []), *(card for card in self._announced() if card.name == pair.agent)]
-        if not any(_fits(card, pair) for card in cards):
+        if not (found := [card for card in cards if _fits(card, pair)]):
             raise BadInput(_refusal(pair, cards))
+        return found[0]
 
 
 def _fits(card: AgentCard, pair: OfferedPair) -> bool:
@@ -53,7 +55,8 @@ def _fits(card: AgentCard, pair: OfferedPair) -> bool:
 
 
 def _grades(card: AgentCard, pair: OfferedPair) -> bool:
-    return (card.pool, card.rubric) == (pair.pool, pair.rubric)
+    is_theirs = owner_of(pair.pool) in (None, pair.submitter)
+    return fits(card.pool, pair.pool) and is_theirs and card.rubric == pair.rubric
 
 
 def _refusal(pair: OfferedPair, cards: Sequence[AgentCard]) -> str:
@@ -166,8 +169,6 @@ A grader was unsure of this pair. So choose for each criterion the band that fit
 of marks within that band, no wider."""
 
 UNSURE = 0.5  # share of the points from which on ranges that are wider say nothing
-
-PROGRAM = "program"  # in place of the model's name, where checks alone have graded
 
 
 class PairToGrade(NamedTuple):

@@ -90,9 +90,9 @@ class ScoreStage:
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
         refuse_too_long(self.text_limit, prompt=pair.prompt, answer=pair.answer)
-        self.agents.require(pair)
+        card = self.agents.require(pair)
         self.check_caps(pair.agent, pair.submitter)
-        task = pair.answered(journey)
+        task = pair.answered(journey).model_copy(update={"spaces": card.spaces(pair.submitter)})
         return self.run(journey, task, letter=journey) if pair.trial is None else self._try(journey, task, pair.trial)
 
     def _try(self, journey: str, task: AnyPair, name: str) -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 from uuid import UUID
@@ -18,7 +19,7 @@ _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility"
 
 
 class Knowledge:
-    """The pool of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
+    """The pools of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
 
     def __init__(
         self,
@@ -27,12 +28,14 @@ class Knowledge:
         k: int,
         mode: Mode,
         *,
+        beside: Sequence[str] = (),
         kind: str | None = None,
         not_shown: tuple[UUID, ...] = (),
         asked_by: str | None = None,
     ) -> None:
         self._memory = memory
         self._pool = pool
+        self._beside = tuple(beside)
         self._k = k
         self._mode = mode
         self._kind = kind
@@ -51,10 +54,14 @@ class Knowledge:
         return self._version
 
     def _sorted(self, conditions: Conditions, order: Order) -> list[ShortTermItem]:
-        """The first memories that agents may be shown, in an order."""
-        where = conditions.where(pool=self._pool, status="active", ids_not=self._not_shown)
+        """The first memories that agents may be shown, in an order; by credibility pool by pool."""
+        where = conditions.where(status="active", ids_not=self._not_shown)
         where = replace(where, credibility_from=max(FLOOR, where.credibility_from or 0.0))
-        return [_item(Found(memory=one, similarity=0.0)) for one in self._memory.first(where, order, self._k)]
+        pools = (self._pool, *self._beside)
+        found = [one for pool in pools for one in self._memory.first(replace(where, pool=pool), order, self._k)]
+        if self._beside and order.by != "credibility":
+            found.sort(key=lambda one: getattr(one, order.by) or 0.0, reverse=not order.ascending)
+        return [_item(Found(memory=one, similarity=0.0)) for one in found[: self._k]]
 
     def search(self, text: str, among: Conditions, sort: Sort | None = None) -> list[ShortTermItem]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
@@ -64,6 +71,7 @@ class Knowledge:
             return self._sorted(among, Order(_KEYS[sort]))
         wanted = RecallRequest(
             pool=self._pool,
+            beside=self._beside,
             text=text,
             k=self._k,
             mode=self._mode,

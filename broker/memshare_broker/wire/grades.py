@@ -75,6 +75,10 @@ class CriterionScore(Message):
     points: Percent
 
 
+PROGRAM = "program"
+"""Stands in place of the model's name where checks alone have graded."""
+
+
 class Score(Message):
     """The grade of one pair: the total is out of 100."""
 
@@ -86,6 +90,10 @@ class Score(Message):
     rubric_version: str
     model: str
     usage: Usage
+
+    @property
+    def by_program(self) -> bool:
+        return self.model == PROGRAM
 
 
 class GradedTask(Message):
@@ -116,6 +124,7 @@ class VerdictTask(Message):
     shown: tuple[Shown, ...]
     verdict: float = Field(ge=0, le=1)
     others: tuple[JudgedAnswer, ...] = ()
+    pools: tuple[Label, ...] = Field(default=(), description="where the memories may be from; none: its pool")
 
     @property
     def answers(self) -> tuple[JudgedAnswer, ...]:

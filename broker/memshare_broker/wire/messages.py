@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_vali
 
 from memshare_broker.wire.forms import NAME, Label, Moment, Share
 from memshare_broker.wire.same_text import is_blank
+from memshare_broker.wire.spaces import MOST_SPACES, Spaces
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,6 +128,9 @@ class AgentTask(Message):
         default=True, description="False: the pair is graded, and neither remembered, credited nor learnt from"
     )
     not_shown: tuple[UUID, ...] = Field(default=(), max_length=100, description="memories that would give it away")
+    pools: tuple[Label, ...] | None = Field(
+        default=None, max_length=MOST_SPACES, description="of its agent's, to look in alone; None: all"
+    )
 
     @model_validator(mode="after")
     def _one_task(self) -> AgentTask:
@@ -286,6 +290,12 @@ class AnsweredTask(Message):
     shown: tuple[Shown, ...] = ()
     embedding: Embedding | None = None
     remember: bool = True
+    spaces: Spaces | None = Field(default=None, description="where it looked; None: in its pool alone")
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that it looked in."""
+        return self.spaces.pools if self.spaces else (self.pool,)
 
     @property
     def task_id(self) -> str | None:

@@ -129,7 +129,7 @@ class Admission:
         named_now = {memory.id: memory for memory in there}
         is_part = isinstance(task, PartPair)
         used = [one for one in task.shown if is_part or took_part(task.answer, one, named_now.get(one.id))]
-        wrong = self._conflicts.wrong(task.pool, [one.id for one in used])
+        wrong = {one for pool in task.pools for one in self._conflicts.wrong(pool, [each.id for each in used])}
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         parents = (*(one.id for one in used), *learnt)
         memory = memory_of(graded, time.time(), because if stale else None, parents)

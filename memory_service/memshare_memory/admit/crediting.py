@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
 
@@ -82,13 +82,13 @@ def of_verdict(task: VerdictTask, there: Sequence[Memory]) -> list[Word]:
 
 
 def as_evidence(
-    recall: Recall, task: AnsweredTask | VerdictTask, there: Sequence[Memory], words: Sequence[Word]
+    recall: Recall, task: AnsweredTask | VerdictTask, there: Sequence[Memory], words: Sequence[Word], pool: str
 ) -> list[Evidence]:
-    """The evidence that words are, of the task's own pool, with the vectors that the learner takes."""
-    heavy = [word for word in words if (word.weight >= LEAST_WEIGHT or word.accepted) and word.memory.pool == task.pool]
+    """The evidence that words are of memories of a pool, with the vectors that the learner takes."""
+    heavy = [word for word in words if (word.weight >= LEAST_WEIGHT or word.accepted) and word.memory.pool == pool]
     if not heavy:
         return []
-    pairs = [memory for memory in there if not memory.is_statement and memory.pool == task.pool]
+    pairs = [memory for memory in there if not memory.is_statement and memory.pool == pool]
     vectors = recall.store.dense_of([memory.id for memory in pairs])
     used = {
         memory.id: UsedMemory(
@@ -133,6 +133,16 @@ def followed(answer: str, shown: Sequence[str]) -> int | None:
     return shares.index(best) if best >= LEAST_FOLLOWED else None
 
 
+def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
+    """The pairs that have a share in an answer; where nobody judged that, the one that it followed."""
+    pairs = [memory for memory in shown if not memory.is_statement]
+    shares = {one.id: one.share for one in task.shown if one.share is not None}
+    if shares:
+        return [memory for memory in pairs if shares.get(memory.id)]
+    place = followed(task.answer, [memory.answer for memory in pairs])
+    return [] if place is None else [pairs[place]]
+
+
 def follows(answer: str, memory: Memory) -> bool:
     """True if an answer follows a memory, as that is or was; a statement may be followed in any words."""
     said = [memory.answer, *(one.answer for one in memory.history)]
@@ -162,10 +172,10 @@ _Task = TypeVar("_Task", AnsweredTask, VerdictTask)
 
 
 class Credited(NamedTuple):
-    """The memories that there still are, and the evidence of the task's pool."""
+    """The memories that there still are, and by pool the evidence that waits, of the task's pools."""
 
     memories: list[Memory]
-    evidence: WaitingEvidence = WaitingEvidence()
+    evidence: Mapping[str, WaitingEvidence] = {}
 
 
 class Crediting:
@@ -222,7 +232,6 @@ class Crediting:
         words: Sequence[Word],
         graded: GradeOfKind | None = None,
     ) -> Credited:
-        said = as_evidence(recall, task, there, words)
         memories = {memory.id: memory for memory in there}
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
         for one, earning in rewards:
@@ -232,20 +241,19 @@ class Crediting:
                 weight = float(memory.is_statement) if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity, task.kind) if weight else NOTHING
                 earned[memory.pool].append(Credit(memory.id, x, earning, weight))
-        waiting = WaitingEvidence()
-        for pool in dict.fromkeys((*earned, task.pool)):
-            of_task = pool == task.pool
-            added = self._arms.add(
+        waiting = {}
+        for pool in dict.fromkeys((*earned, *pools_of(task))):
+            said = as_evidence(recall, task, there, words, pool) if pool in pools_of(task) else ()
+            waiting[pool] = self._arms.add(
                 pool,
                 task_id,
                 earned.get(pool, ()),
                 submitter=task.submitter,
-                graded=graded if of_task else None,
+                graded=graded if pool == task.pool else None,
                 replaces=is_from_outside(task),
-                evidence=said if of_task else (),
+                evidence=said,
                 encoder=recall.encoder_name,
             )
-            waiting = added if of_task else waiting
         return Credited(there, waiting)
 
     def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
@@ -255,12 +263,17 @@ class Crediting:
 
 
 def of_own_pool(recall: Recall, task: _Task) -> _Task:
-    """A task from outside without what it says was shown of other pools; of its own pool, and gone, is what is gone."""
+    """A task from outside without what it says was shown of other pools; of its own, and gone, is what is gone."""
     if not is_from_outside(task) or not task.shown:
         return task
     found = by_ids(recall.store, [one.id for one in task.shown])
-    elsewhere = {one for one, memory in found.items() if memory.pool != task.pool}
+    elsewhere = {one for one, memory in found.items() if memory.pool not in pools_of(task)}
     return task.model_copy(update={"shown": tuple(one for one in task.shown if one.id not in elsewhere)})
+
+
+def pools_of(task: AnsweredTask | VerdictTask) -> tuple[str, ...]:
+    """The pools that a task looked in, of which the first is its own."""
+    return task.pools or (task.pool,)
 
 
 def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:

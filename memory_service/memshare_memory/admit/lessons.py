@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import numpy as np
 import redis
 from numpy.typing import NDArray
@@ -76,24 +78,29 @@ class Lessons:
         return int(had or 0), int(in_vain or 0)
 
 
-def for_evidence(task: AnsweredTask | VerdictTask, recall: Recall, evidence: WaitingEvidence) -> NextMessage | None:
-    """The message for evidence alone, or None where it is no time yet: it comes with each ten words more that wait.
+def for_evidence(
+    task: AnsweredTask | VerdictTask, recall: Recall, evidence: Mapping[str, WaitingEvidence], *, own: bool = True
+) -> Iterator[NextMessage]:
+    """The messages for evidence alone, by pool: one comes with each ten words more that wait there.
 
-    It has a journey of its own: in that of the task its pair may become a lesson.
+    Each has a journey of its own: in that of the task its pair may become a lesson. Without its `own` pool where that
+    lesson brings its evidence.
     """
-    if evidence.words // EVIDENCE_AT_ONCE == (evidence.words - evidence.new) // EVIDENCE_AT_ONCE:
-        return None
-    given = task.embedding if isinstance(task, AnsweredTask) else None
-    journey = str(derived_id(task.journey, "evidence"))
-    message = LEARN.next(
-        LessonTask(
-            journey=journey,
-            submitter=task.submitter,
-            pool=task.pool,
-            embedding=Embedding.pack(recall.encoder_name, recall.vector(given, task.prompt)),
+    for pool, waiting in evidence.items():
+        is_due = waiting.words // EVIDENCE_AT_ONCE > (waiting.words - waiting.new) // EVIDENCE_AT_ONCE
+        if not is_due or (pool == task.pool and not own):
+            continue
+        given = task.embedding if isinstance(task, AnsweredTask) else None
+        journey = str(derived_id(task.journey, "evidence", *([] if pool == task.pool else [pool])))
+        message = LEARN.next(
+            LessonTask(
+                journey=journey,
+                submitter=task.submitter,
+                pool=pool,
+                embedding=Embedding.pack(recall.encoder_name, recall.vector(given, task.prompt)),
+            )
         )
-    )
-    return message._replace(journey=journey)
+        yield message._replace(journey=journey)
 
 
 def worth_learning(lessons: int, share: float, in_vain: int = 0) -> float:

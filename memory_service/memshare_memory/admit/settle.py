@@ -6,26 +6,29 @@ import logging
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.hops import LEARN, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
-from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair
+from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import after_admission
-from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool
+from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup
+from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, promoted
+from memshare_memory.contradictions.comparisons import comparison, rivals_of
 from memshare_memory.forget.trash import by_pool
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
@@ -59,6 +62,7 @@ class SettleStage:
         self._lift = LiftSums(client, keep_days)
         self._how_many = HowMany(client, keep_days)
         self._helped = HelpedFrom(client, keep_days)
+        self._promotions = Promotions(client)
         self._admission = Admission(client, after_admission(client, lessons, concepts=concepts))
         self._ranking = CredibilityRanking(client, bandit)
         self._concepts = concepts
@@ -94,10 +98,9 @@ class SettleStage:
         # 4. What follows: of the pair, of what was learnt, and of the evidence, which a lesson brings with it.
         self._ranking.note_of(self._pool().store, credited.memories)
         following = (*following, *learnt.following)
-        evidence = for_evidence(task, recall, credited.evidence)
-        if evidence is not None and not any(one.hop is evidence.hop for one in following):
-            following = (*following, evidence)
-        return Outcome(settlement, following, settlement.outcome)
+        is_alone = not any(one.hop is LEARN for one in following)
+        following = (*following, *for_evidence(task, recall, credited.evidence, own=is_alone))
+        return Outcome(settlement, (*following, *self._note_help(graded, credited.memories)), settlement.outcome)
 
     def credit(self, task: VerdictTask) -> Outcome:
         """Credit the memories of answers that were found right or wrong."""
@@ -108,7 +111,7 @@ class SettleStage:
             shown = {one.id for one in answer.shown if answer.verdict != UNDECIDED}
             self._note_used([one for one in credited.memories if one.id in shown], well=answer.verdict > UNDECIDED)
         self._ranking.note(recall.store, {one.id for answer in task.answers for one in answer.shown})
-        learn = for_evidence(task, recall, credited.evidence)
+        learn = tuple(for_evidence(task, recall, credited.evidence))
         return Outcome(MemoriesCredited(memories=len(credited.memories)), learn)
 
     def _note_used(self, memories: Iterable[Memory], *, well: bool) -> None:
@@ -132,8 +135,10 @@ class SettleStage:
             every, withheld = one._replace(way="all withheld"), task.examples.number == 0
             self._lift.count(task.pool, task.journey, score, every, withheld=withheld)
         if task.randomized:
-            ids_of = [one.id for one in shown] if task.withheld is None else list(by_ids(store, [task.withheld.id]))
-            self._lift.count(task.pool, task.journey, score, one, ids_of, withheld=task.withheld is not None)
+            tried = shown if task.withheld is None else list(by_ids(store, [task.withheld.id]).values())
+            for pool, some in by_pool(tried) or [(task.pool, [])]:
+                ids_of = [memory.id for memory in some]
+                self._lift.count(pool, task.journey, score, one, ids_of, withheld=task.withheld is not None)
         if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
             self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
 
@@ -144,6 +149,33 @@ class SettleStage:
         if graded.score.accepted and place is not None and not is_from_outside(task):
             [near] = {one.similarity for one in task.shown if one.id == pairs[place].id}
             self._helped.count(task.pool, recall.encoder_name, journey, near)
+
+    def _note_help(self, graded: GradedTask, shown: Sequence[Memory]) -> Iterator[NextMessage]:
+        """Note which memories helped; one that is proposed by that is promoted where nobody has to approve it."""
+        task, spaces = graded.task, graded.task.spaces
+        if spaces is None or not graded.score.accepted:
+            return
+        if spaces.approval == "none" and is_from_outside(task):  # anybody may say what they were shown
+            return
+        checked = graded.score.by_program
+        for memory in that_helped(task, shown):
+            proposal = self._promotions.note(memory, spaces, task.submitter, task.prompt, checked=checked)
+            if proposal is not None and spaces.approval == "none":
+                yield from self._promote(memory, proposal)
+
+    def _promote(self, memory: Memory, proposal: Proposal) -> Iterator[NextMessage]:
+        """Write a memory into the pool that it is proposed for, unless that has the same; what follows from it."""
+        new = promoted(memory, proposal, BY_RULE)
+        with self._turns[proposal.to], self._pool.writing(alone_in=proposal.to) as recall:
+            [vectors] = recall.vectors([new])
+            if not by_ids(recall.store, [new.id]):
+                recall.store.put([(new, vectors)])
+        self._promotions.put(proposal.decided("promoted", BY_RULE, new.id))
+        journey = str(derived_id("promoted", str(new.id)))
+        if others := rivals_of(recall.store, self._client, new, vectors.dense):
+            yield comparison(journey, new, others)._replace(journey=journey)
+        if self._concepts and not new.concepts:
+            yield extraction(new, journey)
 
     def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
         if not (isinstance(task, AgentPair) and task.learnt):

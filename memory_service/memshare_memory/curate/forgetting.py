@@ -19,6 +19,7 @@ from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.promotions import Promotions
 from memshare_memory.contradictions.comparisons import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
@@ -189,6 +190,7 @@ class Forgetting:
         self._take_out = TakeOut(client)
         self._ranking = CredibilityRanking(client, bandit)
         self._given = GivenCredit(client, bandit)
+        self._promotions = Promotions(client)
         self._bandit = bandit
 
     def preview(self, forget: Forget) -> ForgetPreview:
@@ -264,6 +266,7 @@ class Forgetting:
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)
+                self._promotions.take_back(forget.submitter, self._given.credited_by(forget.submitter))
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
@@ -290,6 +293,7 @@ class Forgetting:
     def _take_credit_back(self, submitter: str) -> None:
         """From the memories of the pool, and from those in the trash, too."""
         credited = self._given.credited_by(submitter)
+        self._promotions.take_back(submitter, credited)
         self._given.take_back(submitter)
         self._ranking.note(self._pool().store, credited)
         items = [one for one in self._trash.every() if one.arm is not None and submitter in one.given]
@@ -318,11 +322,14 @@ def _left_behind(recall: Recall, meant: Selection, memory: Memory) -> list[Memor
 
 
 def _unname(recall: Recall, editor: str) -> None:
-    """The memories that a purged person changed stay as they are; by whom is not known any more."""
+    """The memories that a purged person changed or approved stay as they are; by whom is not known any more."""
     changed = []
     for memory in every(recall.store, Where()):
         history = tuple(one.model_copy(update={"by": None}) if one.by == editor else one for one in memory.history)
-        if history != memory.history:
-            changed.append(memory.model_copy(update={"history": history}))
+        origin = memory.origin
+        if origin is not None and origin.approved_by == editor:
+            origin = origin.model_copy(update={"approved_by": None})
+        if (history, origin) != (memory.history, memory.origin):
+            changed.append(memory.model_copy(update={"history": history, "origin": origin}))
     vectors = recall.vectors(changed) if changed else []
     recall.store.put(list(zip(changed, vectors, strict=True)), in_place=True)

@@ -14,6 +14,7 @@ from memshare_memory.belief.bandit import GivenCredit, arms_key
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
+from memshare_memory.belief.promotions import Promotions
 from memshare_memory.contradictions.conflicts import Verdict
 from memshare_memory.forget.answers import CreditSnapshot, ForgottenMemory
 from memshare_memory.forget.reviews import drop_cards, drop_summaries
@@ -99,6 +100,7 @@ class Worths:
             self._ranking.conflicts.drop(pool, ids)
             drop_lift(self._client, pool, ids)
             note_used(self._client, pool, ids, 0, well=True)
+            Promotions(self._client).drop(ids)
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

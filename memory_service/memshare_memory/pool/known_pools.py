@@ -50,7 +50,8 @@ class KnownPools:
         if self.are_known(pools):
             return
         self._seen |= set(self._store().count(Where()))
-        self._seen |= {card.pool for worker in present(self._client) for card in worker.agents}
+        cards = (card for worker in present(self._client) for card in worker.agents)
+        self._seen |= {pool for card in cards for pool in card.shared}
         unknown = sorted(set(pools) - self._seen)
         if unknown:
             there = f"There are: {', '.join(sorted(self._seen))}." if self._seen else "There is none yet."

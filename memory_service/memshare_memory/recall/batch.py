@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from uuid import UUID
 
 import numpy as np
@@ -96,7 +96,7 @@ class BatchedRecall:
         self.hits: list[Hit] = []
         """Hits of the last search, and in the end those to show; best first."""
         self._worths = worths
-        self._each = max(1, int(asked.k * submitter_share))
+        self._each = self._share = max(1, int(asked.k * submitter_share))
         self._seen: list[Hit] = []
         self._shown: list[Hit] = []
         self._used_up: list[str] = []
@@ -191,6 +191,17 @@ class BatchedRecall:
                 return True
             # Where there are no others, one submitter may fill the places that are left.
             self._each, self._used_up, self._has_all = k, [], False
+
+    def join(self, others: Sequence[BatchedRecall], cosine: Cosine) -> None:
+        """Choose again from what this and recalls of other pools have chosen, each in its own order."""
+        ranked: list[tuple[float, Hit]] = []
+        for one in (self, *others):
+            # Credibility may have put a hit behind one of a lower score.
+            ranked += zip(accumulate((hit.score for hit in one.hits), min), one.hits, strict=True)
+        hits = [hit for _, hit in sorted(ranked, key=lambda pair: -pair[0])]
+        k = self.asked.k
+        chosen = choose(hits, k, self._share, UNPROVEN, cosine)
+        self.hits = chosen if len(chosen) == k else choose(hits, k, k, UNPROVEN, cosine)
 
     def _search_on(self, used: list[str]) -> None:
         # The same search again would find the same.

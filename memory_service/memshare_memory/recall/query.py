@@ -6,6 +6,7 @@ from pydantic import Field
 
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import MAX_MEMORIES, Message
+from memshare_broker.wire.spaces import MOST_SPACES
 from memshare_memory.memory import Mode
 from memshare_memory.stores.store import Where
 
@@ -13,12 +14,13 @@ AskedBy = Field(default=None, description="who asks: the texts of each have a tu
 
 
 class RecallRequest(Message):
-    """Which memories may be shown with a task: the k best of a pool, `among` those.
+    """Which memories may be shown with a task: the k best of a pool and of those `beside` it, `among` those.
 
     The pool and the status of `among` do not count: what is hidden or stale is never shown.
     """
 
     pool: Label
+    beside: tuple[Label, ...] = Field(default=(), max_length=MOST_SPACES, description="pools that are searched, too")
     text: str
     k: int = Field(ge=0, le=MAX_MEMORIES)
     mode: Mode = "dense"

@@ -136,8 +136,11 @@ class Recall:
     def nearest_each(self, asked: Sequence[tuple[RecallRequest, NDArray[np.float32]]]) -> list[BatchedRecall]:
         """The same for several tasks at once, each with the vectors of its text and, if that differs, its masked text.
 
-        These have the shape (1 or 2, dimension); where no memory is wanted none is needed.
+        These have the shape (1 or 2, dimension); where no memory is wanted none is needed. Of several pools each has
+        the k best of its own, which are then ranked together.
         """
+        if any(task.beside for task, _ in asked):
+            return self._of_several(asked)
         adapters = self._retriever.adapters({task.pool for task, _ in asked})
         readings = {Reading(task.pool, task.reader) for task, _ in asked if task.reader}
         worths = self._writers.worths(readings) if self._writers and readings else {}
@@ -148,6 +151,19 @@ class Recall:
             for task, rows in asked
         ]
         RecallBatch(recalls, self.store, self._at_hand, self._ranking).answer()
+        return recalls
+
+    def _of_several(self, asked: Sequence[tuple[RecallRequest, NDArray[np.float32]]]) -> list[BatchedRecall]:
+        each = [
+            (task.model_copy(update={"pool": pool, "beside": ()}), rows)
+            for task, rows in asked
+            for pool in dict.fromkeys((task.pool, *task.beside))
+        ]
+        found, recalls = iter(self.nearest_each(each)), []
+        for task, _ in asked:
+            first, *others = islice(found, len({task.pool, *task.beside}))
+            first.join(others, self._at_hand.cosine)
+            recalls.append(first)
         return recalls
 
     def credibilities(self, hits: Sequence[Hit]) -> Sequence[Credibility | None]:

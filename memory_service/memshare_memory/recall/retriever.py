@@ -23,6 +23,7 @@ from pydantic import Field, ValidationError
 from safetensors.numpy import load, save
 
 from memshare_broker.wire.messages import Message
+from memshare_broker.wire.spaces import owner_of
 from memshare_memory.belief.trust import (
     TRUST_NUMBER,
     Standings,
@@ -241,8 +242,11 @@ class Retriever:
         }
 
     def _proven_in(self, pool: str, number: int, trust: int) -> Mapping[str, tuple[UUID, ...]] | None:
-        """The proven submitters of the pool's standings with this number, and those that people trust."""
-        if not self._learns:
+        """The proven submitters of the pool's standings with this number, and those that people trust.
+
+        In a space of one's own nobody has to prove themselves.
+        """
+        if not self._learns or owner_of(pool):
             return None
         if self._trusted[0] != trust:
             self._trusted = trust, trusted(self._client)

@@ -161,7 +161,7 @@ def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: S
     if not settings.concepts or len(found) < BY_CONCEPTS or not any(one.memory.concepts for one in found):
         return False
     announced = [card for worker in present(client) for card in worker.agents]
-    return all(card.question_concepts for card in (*cards(settings), *announced) if card.pool == pool)
+    return all(card.question_concepts for card in (*cards(settings), *announced) if card.has(pool))
 
 
 def _with_related(

@@ -148,6 +148,7 @@ class Client:
         except ValidationError as error:
             raise BadInput(readable(error, "The task")) from error
         card.require_kind(task.kind)
+        card.spaces(task.submitter)
         refuse_too_long(self.settings.prompt_limit, prompt=task.text)
         return task
 

@@ -12,6 +12,7 @@ from memshare.client.client import Client
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
+from memshare_broker.wire.spaces import fits
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.no_model import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
@@ -73,7 +74,7 @@ def agent_of(client: Client, pool: str, named: str | None) -> str:
 
     Raises `BadInput` for one of another pool, where one of several has to be named, and for one without a model.
     """
-    there = sorted(name for name, card in client.agents().items() if card.pool == pool)
+    there = sorted(name for name, card in client.agents().items() if fits(card.pool, pool))
     name = there[0] if named is None and len(there) == 1 else named
     if name is None or name not in there:
         raise BadInput(
@@ -94,7 +95,7 @@ def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) 
 
 def pools_known(client: Client) -> set[str]:
     """The pools that an agent has or a memory is in."""
-    return {card.pool for card in client.agents().values()} | set(client.memories.stats().by_pool)
+    return {pool for card in client.agents().values() for pool in card.shared} | set(client.memories.stats().by_pool)
 
 
 def new_ids(client: Client, ids: Sequence[UUID]) -> set[UUID]:

@@ -23,7 +23,7 @@ def grader_of(client: Client, memory: Memory, what: str = "A grade") -> tuple[st
     if memory.is_statement:
         raise BadInput(f"{str(memory.id)!r} is a statement, and only the answer to a task can be graded.")
     cards = sorted(client.agents().values(), key=lambda card: card.name != memory.agent)
-    card = next((one for one in cards if one.pool == memory.pool and one.rubric is not None), None)
+    card = next((one for one in cards if one.has(memory.pool) and one.rubric is not None), None)
     if card is None or card.rubric is None:
         raise BadInput(f"No agent with the pool {memory.pool!r} says its rubric, so nothing of it can be graded.")
     if not is_graded_by_programs(client, card.rubric, memory.kind):

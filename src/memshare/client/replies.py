@@ -16,6 +16,7 @@ class RecalledMemory(Message):
     """A memory that fits a task, and why it is shown."""
 
     id: UUID
+    pool: str = ""
     prompt: str | None
     answer: str
     agent: str | None
@@ -70,6 +71,7 @@ class AgentReply(Message):
     name: str
     kinds: tuple[str, ...]
     pool: str
+    pools: tuple[str, ...] = Field(default=(), description="its spaces, of which `pool` is the first; none: that alone")
     model: str
     rubric: str | None
     workers: int

@@ -73,4 +73,5 @@ def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold
     changes = {"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)}
     copy = (_without_engine(agent) if setup.label.one_call else agent).model_copy(update=changes)
     with new_file(folder / f"{setup.agent(agent.name)}.toml") as out:
-        out.write(tomlkit.dumps(copy.model_dump(mode="json", exclude={"name"}, exclude_none=True, exclude_unset=True)))
+        left_out = {"name", "pools", "promotion"}
+        out.write(tomlkit.dumps(copy.model_dump(mode="json", exclude=left_out, exclude_none=True, exclude_unset=True)))

@@ -182,7 +182,7 @@ def learn(
             if (question := seeds[message.journey].question) is None:
                 continue
             earlier[line].append(question)
-            given = _holding(client, line.answer, cards[line.agent].pool)
+            given = _holding(client, line.answer, cards[line.agent].spaces(submitter).pools[0])
             answering += [
                 _answer(card, line, message.journey, question, submitter, given) for card in _domain(cards, line)
             ]
@@ -216,7 +216,8 @@ def question_of(
     line: StandardAnswer, card: AgentCard, number: int, submitter: str, earlier: Sequence[str] = ()
 ) -> NextMessage:
     """The message that asks for the `number`-th question to a standard answer, other than the earlier ones."""
-    name = str(derived_id("learn", card.pool, line.agent, line.kind or "", line.answer, str(number)))
+    pool, *_ = card.spaces(submitter).pools
+    name = str(derived_id("learn", pool, line.agent, line.kind or "", line.answer, str(number)))
     task = QuestionTask(answer=line.answer, kind=line.kind, submitter=submitter, round=number, earlier=tuple(earlier))
     return QUESTION.of(line.agent).next(task, name, LOW)
 
@@ -244,12 +245,13 @@ def seed_of(line: StandardAnswer, card: AgentCard, submitter: str) -> NextMessag
     """The message that has a pair graded as a seed of its agent's pool."""
     if card.rubric is None:
         raise BadInput(f"The worker of agent {card.name!r} does not say its rubric: start it anew with this version.")
-    name = str(derived_id("seed", card.pool, card.rubric, line.agent, line.kind or "", line.prompt or "", line.answer))
+    pool, *_ = card.spaces(submitter).pools
+    name = str(derived_id("seed", pool, card.rubric, line.agent, line.kind or "", line.prompt or "", line.answer))
     pair = SeedPair(
         journey=name,
         agent=line.agent,
         kind=line.kind,
-        pool=card.pool,
+        pool=pool,
         rubric=card.rubric,
         prompt=line.prompt or "",
         answer=line.answer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from subprocess import Popen
 from typing import IO, TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from memshare.operations.caller import Caller, Tokens
 from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.journey_records import pack, unpack
+from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard, require_same_secret
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import checked, refuse_too_long
@@ -41,6 +42,8 @@ class KeptRecall(Message):
     id: UUID
     submitter: str
     pool: str
+    pools: tuple[str, ...] = ()
+    """All that were looked in, where there were several."""
     prompt: str
     shown: tuple[Shown, ...]
 
@@ -135,10 +138,10 @@ class Backend:
         return cards
 
     def agent(self, caller: Caller, name: str) -> AgentCard:
-        """An agent whose pool the caller sees; raises `NotFound`."""
+        """An agent that the caller may use; raises `NotFound`."""
         card = self.cards().get(name)
-        if card is None or not caller.sees(card.pool):
-            known = ", ".join(sorted(one.name for one in self.cards().values() if caller.sees(one.pool))) or "none"
+        if card is None or not caller.uses(card):
+            known = ", ".join(sorted(one.name for one in self.cards().values() if caller.uses(one))) or "none"
             raise NotFound(f"No agent is called {name!r}. There are: {known}.")
         return card
 
@@ -148,15 +151,25 @@ class Backend:
         if self.agents is not None and name not in self.agents:
             there = {queue for worker in self.client.workers() for queue in worker.queues}
             if name not in there:
-                runs = (one.name for one in self.cards().values() if one.name in there.union(self.agents))
-                known = ", ".join(sorted(one for one in runs if caller.sees(self.pool_of(one)))) or "none"
+                runs = (one for one in self.cards().values() if one.name in there.union(self.agents))
+                known = ", ".join(sorted(one.name for one in runs if caller.uses(one))) or "none"
                 raise NotFound(f"The agent {name!r} does not run here. There are: {known}.")
         return card
 
-    def pool_of(self, agent: str) -> str | None:
-        """The pool of an agent, where it is known."""
+    def pools_of(self, agent: str, submitter: str) -> tuple[str, ...]:
+        """The pools of an agent for a submitter; none where these are not known."""
         card = self.cards().get(agent)
-        return card.pool if card else None
+        with suppress(BadInput):
+            return card.spaces(submitter).pools if card else ()
+        return ()
+
+    def pool_of(self, agent: str, submitter: str) -> str | None:
+        """The pool in which an agent keeps a submitter's answers, where it is known."""
+        return next(iter(self.pools_of(agent, submitter)), None)
+
+    def beside(self, caller: Caller, card: AgentCard | None) -> tuple[str, ...]:
+        """The pools that an agent looks in for a caller beside its first, of those that the caller sees."""
+        return tuple(filter(caller.sees, card.spaces(caller.name).pools[1:])) if card else ()
 
     def checked_task(self, prompt: str | None, messages: tuple[Turn, ...] | None) -> str:
         """A task as one text; raises `BadInput` unless it is a prompt or a conversation, and `TooLarge`."""
@@ -179,7 +192,11 @@ class Backend:
         """
         with self.reaching():
             back = self.shares.take_open(caller, task_id, self.client.ledger)
-        body = {**body, "submitter": caller.name}
+        card = self.agent(caller, agent)
+        first, *_ = card.spaces(caller.name).pools
+        pools = [first, *self.beside(caller, card)] if card.pools and caller.pools is not None else None
+        body = {**body, "submitter": caller.name, "pools": pools}
+        body = {name: value for name, value in body.items() if value is not None}
         message = self.client.task_message(agent, body, min(priority + back, LOWEST_PRIORITY), task_id)
         self.client.send(message)
         return message

@@ -29,7 +29,10 @@ def budgets(backend: Backend, caller: Caller) -> Spending:
     """The spending of today, without what is not the caller's to know."""
 
     def may_know(kind: str, name: str) -> bool:
-        return caller.may_all or (caller.sees(backend.pool_of(name)) if kind == "agent" else name == caller.name)
+        card = backend.cards().get(name) if kind == "agent" else None
+        return caller.may_all or (
+            name == caller.name if kind == "submitter" else card is not None and caller.uses(card)
+        )
 
     prices, usage = load_prices(backend.settings.prices), UsageLog(backend.redis)
     with backend.reaching():

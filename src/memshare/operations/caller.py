@@ -16,8 +16,10 @@ from pydantic import Field, StringConstraints
 from memshare.client.errors import Forbidden, NotFound, NoToken
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import ids
+from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Name
+from memshare_broker.wire.spaces import RESERVED, SUBMITTER, owner_of
 from memshare_memory.belief.trust import GROUPS
 
 Right = Literal["recall", "watch", "offer", "submit", "curate", "admin"]
@@ -26,8 +28,6 @@ tasks to agents; curate: change memories, and watch; admin: all of it."""
 
 RIGHTS: tuple[Right, ...] = get_args(Right)
 LOCAL_NAME = "anonymous"
-RESERVED = frozenset({LOCAL_NAME, "documents", "unknown"})
-"""Submitters who are nobody: who gave no name, the documents that an agent reads, and who cannot be told any more."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,17 @@ class Caller:
             raise Forbidden(f"The token {self.name!r} may not do this: it takes one that sees all pools.")
 
     def sees(self, pool: str | None) -> bool:
-        """True if a pool is one of the caller's. None is an unknown pool: only callers who see all pools see it."""
-        return self.pools is None or pool in self.pools
+        """True if a pool is one of the caller's. None is an unknown pool: only callers who see all pools see it.
+
+        A space of their own is theirs, whatever pools their token names.
+        """
+        return self.pools is None or pool in self.pools or (pool is not None and owner_of(pool) == self.name)
+
+    def uses(self, card: AgentCard) -> bool:
+        """True if an agent's pool is the caller's; where that is a space of theirs, also one of the shared ones."""
+        if SUBMITTER in card.pool and card.shared:
+            return any(map(self.sees, card.shared))
+        return SUBMITTER in card.pool or self.sees(card.pool)
 
     def require_pool(self, pool: str) -> None:
         """Raise `NotFound` for a pool that is not the caller's: it is told nothing of it, not even that it exists."""

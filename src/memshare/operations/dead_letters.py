@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -69,10 +69,10 @@ def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:
 
 def pool_of_letter(backend: Backend, letter: DeadLetter) -> str | None:
     """The pool that a message was about: it says so itself, or its agent does."""
-    body: Any = letter.entry.body
+    first = body = letter.entry.body
     for _ in range(2):
         if isinstance(body, dict):
             if isinstance(pool := body.get("pool"), str):
                 return pool
             body = body.get("task")
-    return backend.pool_of(letter.entry.queue)
+    return backend.pool_of(letter.entry.queue, str(first.get("submitter")) if isinstance(first, dict) else "")

@@ -87,7 +87,7 @@ def _graded(backend: Backend, caller: Caller) -> list[GradedAnswer]:
             entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
             if entry.get("stage") == ANSWER.name and answer and "total" in score:
                 task, agent = AgentTask.model_validate(entry["body"]), entry["queue"]
-                if sees_task(caller, backend.pool_of(agent), task.submitter):
+                if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
                     group = agent, task.kind, answer["model"]
                     found.append(GradedAnswer(task, group, score["total"], records["submitted"]))
     return found

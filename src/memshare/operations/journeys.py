@@ -134,8 +134,10 @@ def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
 
 
 def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
-    """True if a journey is the caller's own, or of a pool that the caller watches or curates."""
-    return sees_task(caller, journey.pool or backend.pool_of(journey.agent), journey.submitter)
+    """True if a journey is the caller's own, or of pools that the caller watches or curates: all that it looked in."""
+    pool = journey.pool or backend.pool_of(journey.agent, journey.submitter)
+    others = () if journey.submitter == caller.name else backend.pools_of(journey.agent, journey.submitter)
+    return sees_task(caller, pool, journey.submitter) and all(map(caller.sees, others))
 
 
 def sees_task(caller: Caller, pool: str | None, submitter: str) -> bool:
@@ -201,7 +203,7 @@ def _reply(backend: Backend, journey: Journey) -> JourneyReply:
         is_kept = letter is not None and letter in backend.client.dead_letters
     told = {name: getattr(journey, name) for name in JourneyFields.model_fields}
     return JourneyReply(
-        **told | {"pool": journey.pool or backend.pool_of(journey.agent)},
+        **told | {"pool": journey.pool or backend.pool_of(journey.agent, journey.submitter)},
         id=journey.task_id,
         ended=journey.ended,
         waits=journey.waits.why if journey.waits else None,

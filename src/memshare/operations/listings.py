@@ -45,7 +45,7 @@ from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 @serves(Sharing.status)
 def status(backend: Backend, caller: Caller) -> StatusReply:
     """The state of the deployment, as far as it is the caller's to know."""
-    cards = {name: card for name, card in backend.cards().items() if caller.sees(card.pool)}
+    cards = {name: card for name, card in backend.cards().items() if caller.uses(card)}
     workers = backend.client.workers()
     served = {queue for worker in workers for queue in worker.queues}
     with backend.reaching():
@@ -130,12 +130,13 @@ def pools(backend: Backend, caller: Caller) -> list[PoolReply]:
     """The caller's pools, by name."""
     counts = backend.client.memories.stats().by_pool
     cards = backend.cards().values()
-    names = sorted(name for name in counts.keys() | {card.pool for card in cards} if caller.sees(name))
+    shared = {pool for card in cards for pool in card.shared}
+    names = sorted(name for name in counts.keys() | shared if caller.sees(name))
     return [
         PoolReply(
             name=name,
             memories=counts.get(name, 0),
-            agents=tuple(sorted(card.name for card in cards if card.pool == name)),
+            agents=tuple(sorted(card.name for card in cards if card.has(name))),
         )
         for name in names
     ]
@@ -148,7 +149,7 @@ def agents(backend: Backend, caller: Caller) -> list[AgentReply]:
     return [
         AgentReply(**card.model_dump(include=set(AgentReply.model_fields)), workers=serving[name])
         for name, card in sorted(backend.cards().items())
-        if caller.sees(card.pool)
+        if caller.uses(card)
     ]
 
 
@@ -172,7 +173,7 @@ def _file(backend: Backend, name: str) -> AgentFileReply | None:
 @serves(Sharing.rubrics)
 def rubrics(backend: Backend, caller: Caller) -> list[RubricReply]:
     """The rubrics by which the answers of these agents are graded, by name; for who sees all pools, every rubric."""
-    seen = {card.rubric for card in backend.cards().values() if caller.sees(card.pool)}
+    seen = {card.rubric for card in backend.cards().values() if caller.uses(card)}
     found = all_rubrics(backend.settings.agents_dir)
     with backend.reaching():
         doubts = cannot_grade(backend.redis)
@@ -243,7 +244,7 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     with backend.reaching():
         numbers = {name: tuple(found) for name, found in tried_in(backend.redis, by_pool).items()}
         waiting = backend.client.ledger.open_messages()
-    own = {card.name for card in backend.cards().values() if caller.sees(card.pool)}
+    own = {card.name for card in backend.cards().values() if caller.uses(card)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
     total, helped = sum(by_pool.values()), helps(backend, caller, by_pool)
     return StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)

@@ -64,7 +64,7 @@ def import_memories(
 ) -> ImportReply:
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
     caller.require_all()  # exported memories come with their scores and submitters, whoever says so
-    pool_of_agent = {name: card.pool for name, card in backend.cards().items()}
+    pool_of_agent = {name: next(iter(card.shared), "") for name, card in backend.cards().items()}
     limit, why, faults = backend.settings.prompt_limit, dict[str, int](), list[tuple[int, str]]()
     if source:
         wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
@@ -133,7 +133,8 @@ def find_forgotten(backend: Backend, caller: Caller, memory_id: UUID) -> Memory 
 
 
 def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
-    pools = None if caller.pools is None else tuple(sorted(caller.pools))
+    own = {pool for name in backend.cards() for pool in backend.pools_of(name, caller.name) if caller.sees(pool)}
+    pools = None if caller.pools is None else tuple(sorted(caller.pools | own))
     return backend.client.memories.trash(request.model_copy(update={"pools": pools}))
 
 

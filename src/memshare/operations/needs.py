@@ -24,12 +24,15 @@ from memshare.operations.concepts import questions, undecided
 from memshare.operations.dead_letters import dead_letters
 from memshare.operations.duplicates import left_of
 from memshare.operations.listings import rubrics
+from memshare.operations.promotions import seen
 from memshare.operations.serving import serves
 from memshare.operations.submitters import submitters_of
 from memshare_broker.errors import MemshareError, Unreachable
+from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
 from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
 from memshare_memory.belief.confirmed import unconfirmed
+from memshare_memory.belief.promotions import Promotions
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Cause, Memory
@@ -178,7 +181,7 @@ def _conflicts(look: Look) -> Iterator[Need]:
 def _submitters(look: Look) -> Iterator[Need]:
     for pool, of in submitters_of(look.backend, look.pools).items() if look.backend.settings.learn else ():
         for one in of:
-            if not one.proven and one.said is None and one.words >= ENOUGH_WORDS:
+            if not one.proven and one.said is None and one.words >= ENOUGH_WORDS and not owner_of(pool):
                 yield Need(kind="submitter", key=f"submitter {pool} {one.name}", since=None, pool=pool, submitter=one)
 
 
@@ -196,6 +199,18 @@ def _duplicates(look: Look) -> Iterator[Need]:
             yield Need(
                 kind="duplicate", key=f"duplicate {ids}", since=None, pool=pool, memories=one.memories,
                 cosine=one.cosine,
+            )  # fmt: skip
+
+
+def _promotions(look: Look) -> Iterator[Need]:
+    with look.backend.reaching():
+        proposed = [one for one in Promotions(look.backend.redis).every() if one.said is None]
+    for one in seen(look.backend, look.caller, proposed):
+        if one.memory.memory.status == "active":
+            name, since = one.memory.memory.id, one.proposal.at
+            yield Need(
+                kind="promotion", key=f"promotion {name}", since=since, pool=one.proposal.pool, memories=(one.memory,),
+                promotion=one.proposal,
             )  # fmt: skip
 
 
@@ -236,6 +251,7 @@ SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
     ("recall", lambda look: questions(look.backend, look.pools)),
     ("recall", _names),
     ("recall", _duplicates),
+    ("recall", _promotions),
     ("admin", _letters),
     ("admin", _rubrics),
 )

@@ -56,7 +56,7 @@ def try_it(backend: Backend, caller: Caller, name: RubricName, agent: Label) -> 
         journey = own_journey(backend, caller, one)
         pair = OfferedPair(
             agent=card.name,
-            pool=card.pool,
+            pool=card.spaces(caller.name).pools[0],
             rubric=card.rubric or "",
             trial=name,
             kind=journey.kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Annotated, Literal, NamedTuple
@@ -41,6 +41,7 @@ from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
+from memshare_broker.wire.spaces import fits
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import Found, RecallRequest
@@ -70,9 +71,11 @@ def recall(
     """The memories that may be shown with a task, best first; they are kept under a `recall_id`."""
     caller.require("recall")
     text = backend.checked_task(prompt, messages)
-    pool = _agent_or_pool(backend, caller, agent, pool)[1]
+    card, pool = _agent_or_pool(backend, caller, agent, pool)
+    beside = backend.beside(caller, card)
     request = RecallRequest(
         pool=pool,
+        beside=beside,
         text=text,
         k=k,
         mode=mode,
@@ -87,6 +90,7 @@ def recall(
         id=uuid4(),
         submitter=caller.name,
         pool=pool,
+        pools=(pool, *beside) if beside else (),
         prompt=text,
         shown=tuple(one.shown for one in found.found),
     )
@@ -128,7 +132,7 @@ def _agent_or_pool(
         raise BadInput("Name an 'agent' or a 'pool': one of the two.")
     if agent is not None:
         card = backend.agent(caller, agent)
-        return card, card.pool
+        return card, card.spaces(caller.name).pools[0]
     assert pool is not None
     caller.require_pool(pool)
     return None, pool
@@ -137,7 +141,9 @@ def _agent_or_pool(
 def _told(found: Found, least: float) -> RecalledMemory:
     memory, known = found.memory, found.credibility or Credibility(p=UNTRIED, credits=0)
     return RecalledMemory(
-        **memory.model_dump(include={"id", "prompt", "answer", "agent", "kind", "submitter", "score", "status"}),
+        **memory.model_dump(
+            include={"id", "pool", "prompt", "answer", "agent", "kind", "submitter", "score", "status"}
+        ),
         created=memory.created,
         similarity=found.similarity,
         credibility=known.p,
@@ -189,15 +195,16 @@ def offer(
     caller.require("offer")
     task = backend.checked_task(prompt, messages)
     answer = backend.checked_text(answer, "answer")
-    card = _grading_agent(backend, *_agent_or_pool(backend, caller, agent, pool))
+    named, pool = _agent_or_pool(backend, caller, agent, pool)
+    card = _grading_agent(backend, named, pool)
     card.require_kind(kind)
-    recalled = _recalled(backend, caller, recall_id, card.pool)
+    recalled = _recalled(backend, caller, recall_id, pool)
     backend.check_caps(card.name, caller.name)
     with backend.reaching():
-        backend.shares.take_offer(caller, len(task) + len(answer), partial(_stored, backend, caller, card.pool))
+        backend.shares.take_offer(caller, len(task) + len(answer), partial(_stored, backend, caller, pool))
     pair = OfferedPair(
         agent=card.name,
-        pool=card.pool,
+        pool=pool,
         rubric=card.rubric or "",
         kind=kind,
         prompt=task,
@@ -211,7 +218,7 @@ def offer(
     message = OFFER.next(pair, journey)
     backend.client.send(message)
     require_same(backend, message, idempotency_key)
-    audit(caller, "offer", journey=journey, pool=card.pool, recall_id=recall_id)
+    audit(caller, "offer", journey=journey, pool=pool, recall_id=recall_id)
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
@@ -247,7 +254,7 @@ def offer_by_model(
 
 def _grading_agent(backend: Backend, named: AgentCard | None, pool: str) -> AgentCard:
     """The agent that a pair stands under: it says by which rubric it is graded."""
-    cards = [named] if named else [card for _, card in sorted(backend.cards().items()) if card.pool == pool]
+    cards = [named] if named else [card for _, card in sorted(backend.cards().items()) if fits(card.pool, pool)]
     graded = [card for card in cards if card.rubric is not None]
     if not graded:
         raise NotFound(
@@ -275,7 +282,7 @@ class _Subject(NamedTuple):
 
     id: str
     journey: JourneyReply | None
-    pool: str
+    pools: Sequence[str]
     prompt: str
     shown: Mapping[UUID, Shown]
     followed: Collection[UUID]
@@ -316,8 +323,8 @@ def give_feedback(
             opinion = opinion.model_copy(update={"hides": is_own and whole.trial is None})
         said = _note(backend, whole.id, {one: rewards[one] for one in taken}, opinion)
         if said is not None and said == opinion and said.hides:
-            hidden = _hide(backend, caller, whole, subject.pool)
-    about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pool}
+            hidden = _hide(backend, caller, whole, subject.pools[0])
+    about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pools[0]}
     audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken), hidden=hidden)
 
@@ -347,13 +354,15 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
             if reply.pool is None:
                 raise BadInput(f"The pool of the task {reply.id!r} is not known any more.")
             shown = {one.id: one for one in reply.memories}
-            return _Subject(reply.id, reply, reply.pool, reply.prompt, shown, _followed(backend, reply, shown))
+            pools = backend.pools_of(reply.agent, reply.submitter)
+            pools = pools if reply.pool in pools else (reply.pool,)
+            return _Subject(reply.id, reply, pools, reply.prompt, shown, _followed(backend, reply, shown))
     assert recall_id is not None
     with backend.reaching():
         recalled = backend.recalls.get(caller, recall_id)
     shown = {one.id: one for one in recalled.shown}
     followed = _followed(backend, journey, shown) if journey else [*shown]
-    return _Subject(str(recall_id), journey, recalled.pool, recalled.prompt, shown, followed)
+    return _Subject(str(recall_id), journey, recalled.pools or (recalled.pool,), recalled.prompt, shown, followed)
 
 
 def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Shown]) -> list[UUID]:
@@ -378,7 +387,8 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
     shown = subject.shown[memory].model_copy(update={"share": None})
     verdict = VerdictTask(
         journey=name,
-        pool=subject.pool,
+        pool=subject.pools[0],
+        pools=tuple(subject.pools),
         prompt=subject.prompt,
         submitter=caller.name,
         shown=(shown,),

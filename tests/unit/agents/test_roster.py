@@ -123,7 +123,7 @@ def test_a_card_says_which_model_an_agent_has(tmp_path: Path) -> None:
         ('"kitchen"', '"kitchen', "cook.toml:3: this is not valid TOML: "),
         ("memories = 2", "memory = 2", "cook.toml:5: memory: no such key is known here"),
         ("memories = 2", "memories = 21", "cook.toml:5: memories: Input should be less than or equal to 20"),
-        ('pool = "kitchen"', "", "cook.toml:1: 'pool' is missing."),
+        ('pool = "kitchen"', "", "cook.toml:1: name its 'pool', or several as 'pools': one"),
         ('pool = "kitchen"', 'pool = "My Kitchen"', "cook.toml:3: pool: String should match pattern"),
         ('"Write one soup."', '"  "', "cook.toml:8: kinds.soup.instructions: String should have at least 1 character"),
         ('instructions = "Write one soup."', "", "cook.toml:7: 'kinds.soup.instructions' is missing."),
@@ -166,3 +166,32 @@ def test_a_card_says_of_which_kinds_answers_are_made_up() -> None:
 
     assert set(invented["poem"]) == {None, "limerick", "wuyanlvshi", "sonnet"}
     assert (invented["logic"], invented["plan"]) == (("pun",), ())
+
+
+def test_an_agent_recalls_from_several_pools_and_an_old_file_from_its_own(tmp_path: Path) -> None:
+    pools = 'pools = ["mine/{submitter}", "team", "shared"]'
+    (tmp_path / "spaced.toml").write_text(COOK.replace('pool = "kitchen"', pools))
+    (tmp_path / "cook.toml").write_text(COOK)
+
+    roster = load_roster(tmp_path)
+
+    assert roster["spaced"].spaces("ada").pools == ("mine/ada", "team", "shared")
+    assert roster["cook"].spaces("ada").pools == ("kitchen",)
+    assert roster["cook"].pool == "kitchen"
+
+
+@pytest.mark.parametrize(
+    ("pools", "told"),
+    [
+        ('pool = "kitchen"\npools = ["team"]', "one of the two"),
+        ("", "one of the two"),
+        ('pools = ["team", "team"]', "once"),
+        ('pools = ["team", "mine/{submitter}"]', "comes first"),
+        ('pools = ["mine/ada", "team"]', "pools"),
+        ('pools = ["{submitter}"]', "pools"),
+        ('pool = "../kitchen"', "pool"),
+        ("pools = 3", "one of the two"),
+    ],
+)
+def test_pools_that_could_be_mistaken_are_refused(tmp_path: Path, pools: str, told: str) -> None:
+    assert told in refusal(tmp_path, "cook.toml", COOK.replace('pool = "kitchen"', pools))

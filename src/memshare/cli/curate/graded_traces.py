@@ -50,7 +50,8 @@ def read_graded(
     with errors.status("Reading …"):
         runs = read_runs(files, wanted.source)
     grade = programs({name: card.rubric for name, card in cards.items()}, client.settings.agents_dir)
-    pools, limit = {name: card.pool for name, card in cards.items()}, client.settings.prompt_limit
+    pools = {name: next(iter(card.shared), "") for name, card in cards.items()}
+    limit = client.settings.prompt_limit
     with progress_bar("Choosing", len(runs)) as bar:
         advance = partial(bar, advance=1)
         found = choose(runs, wanted, pools, submitter, limit, grade=grade, masked=masked, advance=advance)

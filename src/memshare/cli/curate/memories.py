@@ -18,14 +18,24 @@ from memshare.cli.curate.find_memories import (
     score_of,
     search,
 )
-from memshare.cli.curate.forgetting import forget, purge, restore, trash
+from memshare.cli.curate.forgetting import forget, purge, restore, retrievers_without, trash
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, MemoryId, OnlyPool
+from memshare.client.rest.calls.promotions import Decision
 from memshare.operations import listings
 from memshare.operations import memories as operations
+from memshare.operations import promotions as proposals
 from memshare.terminal.console import console, moment, panel, print_json, styled, table
-from memshare.terminal.ids import counted, credibility_of, find_memory, say_unreadable, short_id
+from memshare.terminal.ids import (
+    counted,
+    credibility_of,
+    find_memory,
+    prompt_and_answer,
+    say_unreadable,
+    short_id,
+    text_columns,
+)
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Revision
 from memshare_memory.stores.store import Where
@@ -81,6 +91,9 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         console.print(styled((what, "yellow"), said))
     for revision in memory.history:
         _show_revision(revision)
+    if origin := memory.origin:
+        by = origin.approved_by or "somebody"
+        console.print(f"Promoted from the pool {origin.pool}, where it is {origin.memory}; approved by {by}.")
     if memory.parents:
         console.print("Its answer followed, or was a part of: " + ", ".join(map(str, memory.parents)))
     if children:
@@ -155,6 +168,34 @@ def recheck(
         )
     if any(one.why for one in done):
         raise typer.Exit(1)
+
+
+@app.command(rich_help_panel=TIDY)
+def promotions(
+    memory_id: Annotated[str | None, typer.Argument(metavar="ID", help="Of a memory that is listed.")] = None,
+    say: Annotated[Decision, typer.Option(help="What is to become of it.")] = "promote",
+    as_json: Json = False,
+) -> None:
+    """List memories that are proposed for the next pool of their agent, or promote one, or refuse or undo that.
+
+    Example: memshare memories promotions 1c6fa3b2 --say "take back"
+    """
+    with operating() as (backend, caller):
+        if memory_id is None:
+            found = proposals.promotions(backend, caller)
+        else:
+            found = [proposals.decide(backend, caller, find_memory(backend.client, memory_id), say)]
+            retrievers_without(backend.client, found[0].forgotten, roll_back=True, ask=False)
+    if as_json:
+        print_reply(found)
+        return
+    rows = [
+        (short_id(one.id), said.said or "proposed", said.pool, said.to, said.helped, said.checked, *texts)
+        for each in found
+        for one, said, texts in [(each.memory.memory, each.proposal, prompt_and_answer(each.memory.memory))]
+    ]
+    names = ("id", "", "pool", "for", "helped", "checked", *text_columns())
+    console.print(table(*names, rows=rows) if rows else "No memory is proposed for another pool.")
 
 
 def _show_revision(revision: Revision) -> None:

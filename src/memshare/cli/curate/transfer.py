@@ -241,8 +241,10 @@ def _export_skill(
         raise BadInput(f"A skill is of an agent: name one with --agent, of {', '.join(roster)}.")
     agent = roster[name]
     agent.kind(where.kind)
-    if where.pool not in (None, agent.pool):
-        raise BadInput(f"The pool of the agent {name!r} is {agent.pool!r}, not {where.pool!r}.")
+    pools = agent.pools or (agent.pool,)
+    pool = where.pool or pools[-1]  # of several the one that most are shown
+    if pool not in pools:
+        raise BadInput(f"The pool of the agent {name!r} is {' or '.join(map(repr, pools))}, not {pool!r}.")
     rubric = find_rubric(agent.rubric, client.settings.agents_dir)
     if folder.is_dir() and any(folder.iterdir()):
         errors.print(f"{folder} is there already, and not empty: {FILE} in it is written anew.")
@@ -250,13 +252,13 @@ def _export_skill(
     worth = _worth(client)
     memories = [
         one
-        for one in client.memories.every(replace(where, pool=agent.pool))
+        for one in client.memories.every(replace(where, pool=pool))
         # Another agent that shares the pool does other tasks.
         if one.agent in (None, name) and (worth_from is None or worth(one) >= worth_from)
     ]
     taken = best_memories(memories, worth, client.memories.judge, most)
     if not taken:
-        raise BadInput(f"No memory of the pool {agent.pool!r} may stand in it: nothing was written.")
+        raise BadInput(f"No memory of the pool {pool!r} may stand in it: nothing was written.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -347,7 +349,7 @@ def import_memories(
     elif facts:
         raise BadInput(f"--facts takes a document: text, Markdown, HTML or PDF. {str(file)!r} is none.")
     else:
-        pool_of_agent = {card.name: card.pool for card in client.agents().values()}
+        pool_of_agent = {card.name: next(iter(card.shared), "") for card in client.agents().values()}
         found = read_pairs(file, pool, pool_of_agent, submitter, limit)
     if not new_pool and (unknown := unknown_pools(client, found)):
         raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")

@@ -31,7 +31,7 @@ MEANINGS: Mapping[str, str] = {
     "lesson": "one new memory with labels that say which others would have helped to answer it",
     "lift": "by how many points a shown memory raises a score, measured by withholding some at random",
     "memory": "a prompt with an answer that was graded well, or a statement",
-    "pool": "the memories that some agents share",
+    "pool": "the memories that some agents share, or that an agent keeps for one submitter",
     "proven": "somebody speaks for the memory's submitter",
     "retriever": "what finds memories for a task: encoder, the pool's map, and the worth of submitters",
     "rubric": "how answers are graded: criteria with points, and a threshold",

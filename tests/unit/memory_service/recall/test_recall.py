@@ -438,3 +438,56 @@ def test_the_vector_of_another_encoder_is_made_anew(recall: Recall, encoder: Wor
     assert encoder.encoded == ["red lamp"]
     assert vector.shape == (encoder.dimension,)
     assert vector == pytest.approx(encoder.encode(["red lamp"])[0])
+
+
+def from_pools(recall: Recall, text: str, *pools: str, k: int = 3) -> list[tuple[str, str | None]]:
+    first, *beside = pools
+    asked = RecallRequest(pool=first, beside=tuple(beside), text=text, k=k)
+    [found] = recall.nearest_each([(asked, recall.encode([text]))])
+    return [(hit.memory.pool, hit.memory.prompt) for hit in found.hits]
+
+
+def test_memories_of_several_pools_are_ranked_together_and_of_no_other_one(recall: Recall) -> None:
+    remember(
+        recall,
+        memory("red lamp by the sea", pool="mine/ada"),
+        memory("red lamp", pool="team"),
+        memory("red shoe by the lamp", pool="shared"),
+        memory("red lamp", pool="mine/bob"),
+    )
+
+    found = from_pools(recall, "red lamp", "mine/ada", "team", "shared")
+
+    assert found == [("team", "red lamp"), ("mine/ada", "red lamp by the sea"), ("shared", "red shoe by the lamp")]
+    assert from_pools(recall, "red lamp", "mine/bob", "shared", k=1) == [("mine/bob", "red lamp")]
+    assert [pool for pool, _ in from_pools(recall, "red lamp", "shared", "nowhere")] == ["shared"]
+
+
+def test_of_two_pools_with_the_same_prompt_one_is_shown_and_the_place_is_filled(recall: Recall) -> None:
+    remember(
+        recall, memory("red lamp", pool="mine/ada"), memory("red lamp", pool="team"), memory("old shoe", pool="team")
+    )
+
+    assert len(from_pools(recall, "red lamp", "mine/ada", "team")) == 2
+
+
+def test_recalls_of_one_pool_and_of_several_come_in_the_order_in_which_they_were_asked(recall: Recall) -> None:
+    remember(recall, memory("red lamp", pool="team"), memory("red shoe", pool="mine/ada"))
+    asked = [
+        RecallRequest(pool="team", text="red", k=3),
+        RecallRequest(pool="mine/ada", beside=("team",), text="red", k=3),
+        RecallRequest(pool="mine/ada", text="red", k=3),
+    ]
+
+    found = recall.nearest_each([(one, recall.encode(["red"])) for one in asked])
+
+    assert [len(one.hits) for one in found] == [1, 2, 1]
+
+
+def test_in_a_pool_of_ones_own_nobody_is_unproven(recall: Recall) -> None:
+    remember(recall, memory("red lamp", pool="mine/ada", task_id="t1"), memory("red shoe", pool="team", task_id="t2"))
+    asked = RecallRequest(pool="mine/ada", beside=("team",), text="red", k=3)
+
+    [found] = recall.nearest_each([(asked, recall.encode(["red"]))])
+
+    assert {hit.memory.pool: hit.proven for hit in found.hits} == {"mine/ada": True, "team": False}

@@ -16,11 +16,12 @@ from fastapi.testclient import TestClient
 from memshare.client.journey import begun_with
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
-from memshare.operations.caller import RESERVED, TOKENS
+from memshare.operations.caller import TOKENS
 from memshare_agents.reasoning.sources.library import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import AgentTask
+from memshare_broker.wire.spaces import RESERVED
 from memshare_memory.belief.trust import GROUPS
 from memshare_memory.curate.requests import Forget, RestoreForgotten
 from tests.unit.memshare.doors.conftest import Tokened, bury
@@ -32,6 +33,7 @@ SECRET = "secret"
 FREE = {("GET", "/v1/pools"), ("GET", "/v1/agents"), ("GET", "/v1/rubrics"), ("GET", "/v1/dead-letters"),
         ("GET", "/v1/stats"), ("GET", "/v1/memories"), ("GET", "/v1/conflicts"), ("GET", "/v1/trash"),
         ("GET", "/v1/budgets"), ("GET", "/v1/journeys"), ("GET", "/v1/status"), ("GET", "/v1/needs"),
+        ("GET", "/v1/promotions"),
         ("GET", "/v1/retrievers"), ("GET", "/v1/memories/counts"), ("GET", "/v1/jobs")}  # fmt: skip
 """What names nothing: it is answered, without anything of another pool."""
 

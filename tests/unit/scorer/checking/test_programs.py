@@ -14,11 +14,11 @@ import pytest
 from memshare_agents.roster import load_roster
 from memshare_broker.child_processes.pool import children_of
 from memshare_broker.errors import BadInput, GiveUp
-from memshare_broker.wire.grades import Settlement
+from memshare_broker.wire.grades import PROGRAM, Settlement
 from memshare_llm.no_model import NoModel
 from memshare_scorer.checking.programs import COMMAND as CHILD
 from memshare_scorer.checking.programs import require_checks
-from memshare_scorer.grading import PROGRAM, NotGraded, PairToGrade, grade
+from memshare_scorer.grading import NotGraded, PairToGrade, grade
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task

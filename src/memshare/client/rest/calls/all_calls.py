@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import FilterArguments, Memories, TrashCalls
     from memshare.client.rest.calls.needs import NeedsCalls
+    from memshare.client.rest.calls.promotions import PromotionCalls
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
     from memshare.client.rest.calls.rubrics import RubricCalls
@@ -160,6 +161,7 @@ class Sharing(Calls[Asked]):
     duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
     jobs: Jobs[Asked] = group("jobs:Jobs")
     needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
+    promotions: PromotionCalls[Asked] = group("promotions:PromotionCalls")
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
     rubric_trials: RubricCalls[Asked] = group("rubrics:RubricCalls")

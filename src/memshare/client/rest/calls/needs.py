@@ -13,6 +13,7 @@ from memshare.client.rest.calls.dead_letters import DeadLetterReply
 from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
+from memshare_memory.belief.promotions import Proposal
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Became
 
@@ -34,7 +35,16 @@ class Need(Message):
     """Something that needs a person; its fields depend on its kind."""
 
     kind: Literal[
-        "conflict", "stale memory", "recheck", "dead letter", "rubric", "submitter", "names", "duplicate", "question"
+        "conflict",
+        "stale memory",
+        "recheck",
+        "dead letter",
+        "rubric",
+        "submitter",
+        "names",
+        "duplicate",
+        "question",
+        "promotion",
     ]
     key: str = Field(description="another one for each")
     since: float | None = Field(description="Unix time in seconds")
@@ -58,6 +68,7 @@ class Need(Message):
     why: str | None = Field(default=None, description="of a recheck: what nobody could check, and why")
     cosine: float | None = Field(default=None, description="of duplicates")
     names: SimilarReply | None = Field(default=None, description="two names that may mean one concept")
+    promotion: Proposal | None = Field(default=None, description="of a memory that may be promoted to another pool")
     question: QuestionReply | None = Field(default=None, description="one that an agent is to be asked, or not")
 
 
@@ -81,6 +92,7 @@ class NeedsCalls(Calls[Asked]):
         Memories that contradict each other and nobody has decided on, stale ones, those of one cause together, checks
         that broke, and memories that nothing has confirmed for 90 days of use, with the right `recall`; dead letters,
         and rubrics that nobody has approved, with `admin`. With `recall` also
-        submitters whom ten words have not proven, questions that were proposed or asked in vain, and of pools for which
-        that was asked lately names that may mean one concept, 20 of a pool at a time, and duplicates.
+        submitters whom ten words have not proven, questions that were proposed or asked in vain, memories proposed for
+        another pool, and of pools for which that was asked lately names that may mean one concept, 20 of a pool at a
+        time, and duplicates.
         """

@@ -20,6 +20,7 @@ from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
+from memshare.operations.promotions import decide as promote
 from memshare.operations.submitters import trust
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
@@ -69,6 +70,7 @@ CARDS: dict[str, Card] = {
     "submitter": Card("Unproven submitters", "A submitter is unproven"),
     "names": Card("Names to merge", "Two names may mean one concept"),
     "duplicate": Card("Near-duplicates", "These two are nearly the same"),
+    "promotion": Card("Promotions", "Shall others be shown this, too?"),
     "dead letter": Card("Given up", "A task was given up"),
 }
 """Kind → its card; what stands on it is the macro of that name in cards.html.j2."""
@@ -143,6 +145,16 @@ def settle_duplicate(visit: Visit) -> Done:
         return Done(_here(visit), "It is undecided again.")
     undo = urlencode({**visit.given("pool", "one", "other", "kind"), "decision": "undecided"})
     return Done(_here(visit), "Both stay.", f"{HERE}/duplicate?{undo}")
+
+
+@PAGES.action("/inbox/promotion")
+def settle_promotion(visit: Visit) -> Done:
+    """Promote a memory to the pool that it is proposed for, refuse that, or take either back."""
+    done = visit.ask("The decision", promote, visit.id("memory"), **visit.given("decision"))
+    said, gone = done.proposal.said, f"; in the trash: {len(done.forgotten)}" if done.forgotten else ""
+    back = {"promoted": "take back", "refused": "undecided"}.get(said or "")
+    undo = f"{HERE}/promotion?{urlencode({**visit.given('memory', 'kind'), 'decision': back})}" if back else ""
+    return Done(_here(visit), f"It is {said or 'undecided again'}{gone}.", undo)
 
 
 @PAGES.action("/inbox/stale")

@@ -30,7 +30,7 @@ DECIDED = {
 @PAGES.screen(HERE)
 def overview(visit: Visit) -> Screen:
     """The clusters, gaps and similar names of a pool."""
-    there = [one for one in pools(visit.backend, visit.caller) if one.memories]
+    there = [one for one in pools(visit.backend, visit.caller) if one.memories and "/" not in one.name]
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
     values = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
