@@ -40,7 +40,7 @@ AIMS = (
     Aim("leaks", 0, "replies", at_most=True),
     Aim("remembered", 0, "memories", at_most=True),
     Aim("utility", 0.95, "of that without borders"),
-    Aim("promoted_seen", 3, "memories"),
+    Aim("promoted_seen", 1, "memories"),
 )
 
 

@@ -59,7 +59,7 @@ def measure(deployment: Deployment, memories: Mapping[str, Memory]) -> SpacesMea
         for fact in chance.sample(known, EACH)
     ]
     replied = asked(everybody)
-    owners = [Request(one, fact, "recall") for one in OWNERS for fact in known if fact.pool == f"mine/{one.name}"]
+    owners = [Request(one, fact, "list") for one in OWNERS for fact in known if fact.pool == f"mine/{one.name}"]
     own = asked(owners)
     deployment.settled()
 
@@ -70,7 +70,7 @@ def measure(deployment: Deployment, memories: Mapping[str, Memory]) -> SpacesMea
         for one in some:
             memories[owner].promotions.decide(one)
     member = next(one for one in people() if TEAM in one.pools and {"recall", "submit"} <= {*one.may})
-    seen = asked([Request(member, fact, way) for fact in firsts.values() for way in ("recall", "task")])
+    seen = asked([Request(member, fact, way) for fact in firsts.values() for way in ("task",)])
     reached = {one.request.fact.secret for one in seen if one.request.fact.secret in one.text}
     deployment.settled()
     for owner, some in ids.items():

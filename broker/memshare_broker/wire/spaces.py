@@ -60,23 +60,23 @@ class AgentPools(BaseModel):
     @classmethod
     def _pool_or_pools(cls, given: Any) -> Any:
         pool, named = given.get("pool"), given.get("pools")
-        pools = [str(one) for one in named] if isinstance(named, list | tuple) else []
+        pools = [str(name) for name in named] if isinstance(named, list | tuple) else []
         if bool(pool) == bool(pools) and pool not in pools[:1]:
             raise ValueError("name its 'pool', or several as 'pools': one of the two")
-        if wrong := [one for one in pools if not re.fullmatch(_SPACE, one)]:
+        if wrong := [name for name in pools if not re.fullmatch(_SPACE, name)]:
             raise ValueError(f"pools: expected names such as 'team', or 'mine/{SUBMITTER}', not {wrong[0]!r}")
-        if len({*pools}) < len(pools) or any(SUBMITTER in one for one in pools[1:]):
+        if len({*pools}) < len(pools) or any(SUBMITTER in name for name in pools[1:]):
             raise ValueError(f"each of 'pools' stands there once, and one with {SUBMITTER} comes first")
         return {**given, "pool": pools[0]} if pools else given
 
     @property
     def shared(self) -> tuple[str, ...]:
         """The pools among these that are nobody's own."""
-        return tuple(one for one in self.pools or (self.pool,) if SUBMITTER not in one)
+        return tuple(name for name in self.pools or (self.pool,) if SUBMITTER not in name)
 
     def has(self, pool: str) -> bool:
         """True if a pool is one of these, for whomever."""
-        return any(fits(one, pool) for one in self.pools or (self.pool,))
+        return any(fits(name, pool) for name in self.pools or (self.pool,))
 
     def spaces(self, submitter: str) -> Spaces:
         """These for a submitter; raises `BadInput` for one who cannot have a pool of their own."""
@@ -89,7 +89,7 @@ class AgentPools(BaseModel):
         if is_own and not _OWNER.fullmatch(submitter):
             why = "expected up to 61 letters, digits and . _ @ + -, the first a letter or a digit"
             raise BadInput(one_line(f"The submitter {submitter!r} cannot have a pool of their own: {why}."))
-        pools = tuple(one.replace(SUBMITTER, submitter) for one in spaces)
+        pools = tuple(name.replace(SUBMITTER, submitter) for name in spaces)
         return Spaces(pools=pools, **self.promotion.model_dump())
 
 

@@ -83,7 +83,7 @@ class Promotions:
         if self._client.scard(key) < MOST:
             digest = blake2b(folded(prompt).encode(), digest_size=12).hexdigest()
             self._client.sadd(key, _BETWEEN.join((digest, by, "program" if checked else "model")))
-        words = [str(one).split(_BETWEEN) for one in self._client.smembers(key)]
+        words = [str(word).split(_BETWEEN) for word in self._client.smembers(key)]
         helped = len({prompt for prompt, who, _ in words if owner_of(memory.pool) or who != memory.submitter})
         passed = len({prompt for prompt, _, how in words if how == "program"})
         lift = memory_lift(self._client, memory.pool, memory.id).points
@@ -98,7 +98,7 @@ class Promotions:
     def every(self) -> list[Proposal]:
         """All proposals, the oldest first."""
         found = (Proposal.model_validate_json(text) for text in self._client.hvals(PROMOTIONS))
-        return sorted(found, key=lambda one: one.at)
+        return sorted(found, key=lambda proposal: proposal.at)
 
     def of(self, memory: UUID) -> Proposal | None:
         text = self._client.hget(PROMOTIONS, str(memory))
@@ -120,9 +120,9 @@ class Promotions:
         """
         for name in memories:
             key = f"{HELPED}{name}"
-            said = [one for one in self._client.smembers(key) if str(one).split(_BETWEEN)[1] == submitter]
+            said = [word for word in self._client.smembers(key) if str(word).split(_BETWEEN)[1] == submitter]
             if said and self._client.srem(key, *said) and (found := self.of(name)) and found.said is None:
                 self._client.hdel(PROMOTIONS, str(name))
-        for one in self.every():
-            if one.by == submitter:
-                self.put(one.decided(one.said, None, one.became))
+        for proposal in self.every():
+            if proposal.by == submitter:
+                self.put(proposal.decided(proposal.said, None, proposal.became))

@@ -195,9 +195,9 @@ class BatchedRecall:
     def join(self, others: Sequence[BatchedRecall], cosine: Cosine) -> None:
         """Choose again from what this and recalls of other pools have chosen, each in its own order."""
         ranked: list[tuple[float, Hit]] = []
-        for one in (self, *others):
+        for recall in (self, *others):
             # Credibility may have put a hit behind one of a lower score.
-            ranked += zip(accumulate((hit.score for hit in one.hits), min), one.hits, strict=True)
+            ranked += zip(accumulate((hit.score for hit in recall.hits), min), recall.hits, strict=True)
         hits = [hit for _, hit in sorted(ranked, key=lambda pair: -pair[0])]
         k = self.asked.k
         chosen = choose(hits, k, self._share, UNPROVEN, cosine)
