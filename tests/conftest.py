@@ -103,7 +103,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if config.getoption("--quick"):
         return processors()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return min(12, max(2, min(processors() * 3, memory // MEMORY_EACH)))
+    return min(12, max(2, min(processors() * 2, memory // MEMORY_EACH)))
 
 
 @pytest.hookimpl(wrapper=True)
