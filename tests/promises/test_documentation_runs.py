@@ -51,6 +51,7 @@ FILES = {
 }
 PROGRAMS = {
     "README.md": "",
+    "agents.md": "",
     "doors.md": "from memshare import Memory\nmemory = Memory(URL, token=None)\n"
     "journey = memory.tasks('logic', 'A riddle about a shadow', kind='riddle').id\n"
     "from celery import Celery\nurl = REDIS\n",
