@@ -95,6 +95,7 @@ class Terminal:
         settings = Settings(data=self.data, model="offline")
         concepts = [CONCEPTS_QUEUE] if self.environment["MEMSHARE_CONCEPTS"] == "true" else []
         queues = [*load_roster(None), SCORER_QUEUE, *concepts, MEMORY_QUEUE, TRAINER_QUEUE]
+        self.data.mkdir(mode=0o700, parents=True, exist_ok=True)
         log = self.data / "worker.log"
         log.touch()
         with redis_running(settings), contextlib.closing(Client(settings)) as client:

@@ -15,7 +15,8 @@ def test_each_submitter_has_a_pool_of_their_own_and_the_same_others() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../team", "ada/team", "{submitter}", "", " ada", "ada\n", "a" * 62, "ädä", "..", *sorted(RESERVED), "Anonymous"]
+    "name",
+    ["../team", "ada/team", "{submitter}", "", " ada", "ada\n", "a" * 62, "ädä", "..", *sorted(RESERVED), "Anonymous"],
 )
 def test_a_name_that_could_lead_elsewhere_or_is_nobodys_has_no_pool(name: str) -> None:
     with pytest.raises(BadInput) as caught:

@@ -54,24 +54,24 @@ TRUST_SAID = {
 QUESTION_SAID = {"ask": "An agent is asked.", "drop": "It is dropped.", "undecided": "It is undecided again."}
 
 
-class Card(NamedTuple):
+class NeedCard(NamedTuple):
     """A kind of need: what its filter is called, and the heading of its cards."""
 
     title: str
     heading: str
 
 
-CARDS: dict[str, Card] = {
-    "conflict": Card("Contradictions", "These two contradict each other"),
-    "stale memory": Card("Stale memories", "Written from what"),
-    "recheck": Card("To be checked", "Are these still right?"),
-    "rubric": Card("Rubrics to approve", "A rubric waits for approval"),
-    "question": Card("Questions to ask", "Shall an agent be asked this?"),
-    "submitter": Card("Unproven submitters", "A submitter is unproven"),
-    "names": Card("Names to merge", "Two names may mean one concept"),
-    "duplicate": Card("Near-duplicates", "These two are nearly the same"),
-    "promotion": Card("Promotions", "Shall others be shown this, too?"),
-    "dead letter": Card("Given up", "A task was given up"),
+CARDS: dict[str, NeedCard] = {
+    "conflict": NeedCard("Contradictions", "These two contradict each other"),
+    "stale memory": NeedCard("Stale memories", "Written from what"),
+    "recheck": NeedCard("To be checked", "Are these still right?"),
+    "rubric": NeedCard("Rubrics to approve", "A rubric waits for approval"),
+    "question": NeedCard("Questions to ask", "Shall an agent be asked this?"),
+    "submitter": NeedCard("Unproven submitters", "A submitter is unproven"),
+    "names": NeedCard("Names to merge", "Two names may mean one concept"),
+    "duplicate": NeedCard("Near-duplicates", "These two are nearly the same"),
+    "promotion": NeedCard("Promotions", "Shall others be shown this, too?"),
+    "dead letter": NeedCard("Given up", "A task was given up"),
 }
 """Kind → its card; what stands on it is the macro of that name in cards.html.j2."""
 OPERATING = ("dead letter",)
