@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -58,10 +59,17 @@ class Chat:
             return Answer(text=json.dumps(dict.fromkeys(schema["schema"]["properties"], nothing)))
         self.asked.append(body)
         waiting = self.replies[name]
-        return Answer(text=json.dumps(waiting.pop(0) if len(waiting) > 1 else waiting[0]))
+        known = json.loads(body["messages"][-1]["content"]).get("knowledge", [])
+        said = json.dumps(waiting.pop(0) if len(waiting) > 1 else waiting[0])
+        return Answer(text=re.sub(r"k:([\w ]+)", lambda words: item_with(words[1], known), said))
 
     def documents(self) -> list[dict[str, Any]]:
         return [json.loads(body["messages"][-1]["content"]) for body in self.asked]
+
+
+def item_with(words: str, known: list[dict[str, Any]]) -> str:
+    """The name of the first item of short-term memory that has these words: memories are there before any search."""
+    return next((str(one["item"]) for one in known if words in one["text"]), "k1")
 
 
 CHAT = Chat()
@@ -236,8 +244,8 @@ def test_the_verdict_on_an_answer_is_what_its_memory_is_credited_with(deployment
     def answer(verified: bool, found: Callable[[Journey], bool], times: int) -> float:
         CHAT.say(
             Plan=[planned(search("baker", "memory", words=["baker was born"]), RESPOND, CHECK), planned(coordinate())],
-            Response=[answered(f"In Riga, {times}.", "k1")],
-            AnswerJudgement=[judged(verified, k1=1.0)],
+            Response=[answered(f"In Riga, {times}.", "k:Larkfield baker")],
+            AnswerJudgement=[judged(verified, **{"k:Larkfield baker": 1.0})],
         )
         ask(deployment, found)
         return float(wait_for(lambda: how if (how := credibility()).credits == times else None, 30, "the credit").p)
@@ -303,16 +311,16 @@ def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(de
     CHAT.say(
         Plan=[planned(search("Danube trade", "documents"), browse("korn.pdf", "her trade"), RESPOND)],
         PageReading=[told("Ada Korn learnt her trade on the river Danube.", quote)],
-        Response=[answered("On the Danube.", "k1", "k2", "k3", "k4", "k5", "k6")],
-        AnswerJudgement=[judged(True, k1=0.16, k2=0.16, k3=0.16, k4=0.16, k5=0.16, k6=0.16)],
+        Response=[answered("On the Danube.", "k:river Danube")],
+        AnswerJudgement=[judged(True, **{"k:river Danube": 1.0})],
     )
     began = time.time()
     first = ask(deployment, settled)
 
     CHAT.say(
         Plan=[planned(search("river Danube trade", "memory", kind="knowledge", words=["river"]), RESPOND)],
-        Response=[answered("She learnt it on the Danube.", "k1")],
-        AnswerJudgement=[judged(True, k1=1.0)],
+        Response=[answered("She learnt it on the Danube.", "k:river Danube")],
+        AnswerJudgement=[judged(True, **{"k:river Danube": 1.0})],
     )
     second = ask(deployment, settled)
 
@@ -346,8 +354,16 @@ def test_rejected_answers_blame_their_memories_and_roll_back_takes_back_what_a_s
             planned(search("smith Bergen", "memory", words=["Bergen"]), RESPOND),
             planned(RESPOND),
         ],
-        Response=[answered("In Oslo.", "k1"), answered("In Bergen.", "k3"), answered("In Norway.", "k1", "k3")],
-        AnswerJudgement=[judged(False, k1=1.0), judged(False, k3=0.5), judged(False)],
+        Response=[
+            answered("In Oslo.", "k:in Oslo"),
+            answered("In Bergen.", "k:in Bergen"),
+            answered("In Norway.", "k:in Oslo", "k:in Bergen"),
+        ],
+        AnswerJudgement=[
+            judged(False, **{"k:in Oslo": 1.0}),
+            judged(False, **{"k:in Bergen": 0.5}),
+            judged(False),
+        ],
     )
     task = deployment.client.submit("reasoning", QUESTION, submitter="mallory")
     wait_for(lambda: credibility(bergen).credits == 1, 60, "the blame")

@@ -84,18 +84,13 @@ class Checking(BaseModel):
 
 
 def plan(task: str) -> dict[str, Any]:
-    """Search, read the best source that was not read yet, answer and check; once more after each failure.
-
-    What is known at first is answered from, where it is near enough.
-    """
+    """Search, read the best source that was not read yet, answer and check; once more after each failure."""
     asked = Planning.model_validate_json(task)
     searched = sum(step.operator == "searcher" for step in asked.done)
     read = [step.arguments for step in asked.done if step.operator == "browser"]
     unread = [one for one in asked.knowledge if one.source and not any(one.source in arguments for arguments in read)]
     ending = [{"operator": "responder", "hint": ""}, {"operator": "discriminator"}]
-    known = " ".join(one.text for one in asked.knowledge)
-    is_known = not asked.failed and _overlap(asked.question, known) >= NEAR
-    if not is_known if searched == 0 else (len(asked.failed) >= searched and not unread):
+    if searched == 0 or (len(asked.failed) >= searched and not unread):
         # A second search is led by what the first one brought.
         found = " ".join(one.text for one in asked.knowledge) if searched else ""
         words = dict.fromkeys([*topics(tokens(asked.question)), *topics(tokens(found))])

@@ -13,7 +13,7 @@ from memshare_broker.wire.messages import OutsidePair
 from memshare_broker.wire.spaces import Spaces
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.lift import LEAST_OF_MEMORY, LiftSums
+from memshare_memory.belief.lift import LEAST_OF_MEMORY, LiftSums, TaskGroup
 from memshare_memory.belief.promotions import BY_RULE, HELPED, Promotions, Proposal
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
@@ -130,15 +130,16 @@ def test_the_last_pool_promotes_to_none(recall: Recall, helps: Helps, redis_clie
 
 def test_a_memory_that_lowers_scores_is_not_proposed(recall: Recall, helps: Helps, redis_client: redis.Redis) -> None:
     memory, sums = stored(recall, "mine/ada"), LiftSums(redis_client)
+    group = TaskGroup("one withheld", "desk", "", "")
     for number in range(LEAST_OF_MEMORY):
-        sums.count("mine/ada", f"with {number}", 50, [memory])
-        sums.count("mine/ada", f"without {number}", 90, [memory], withheld=True)
+        sums.count("mine/ada", f"with {number}", 50, group, [memory], withheld=False)
+        sums.count("mine/ada", f"without {number}", 90, group, [memory], withheld=True)
 
     for number in range(4):
         helps(memory, number)
     assert proposed(redis_client) == []
     for number in range(100):
-        sums.count("mine/ada", f"later {number}", 100, [memory])
+        sums.count("mine/ada", f"later {number}", 100, group, [memory], withheld=False)
     helps(memory, 5)
 
     assert proposed(redis_client) == [("mine/ada", "team", 5, 0)]
