@@ -18,6 +18,7 @@ import redis
 from redis.exceptions import RedisError
 
 from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
+from memshare_broker.presence import INCARNATIONS_THERE, WORKER_INCARNATION
 from memshare_broker.scripts import Script
 from memshare_broker.settings import SERVER_WAIT
 from memshare_broker.time_limit import INTERRUPTED
@@ -48,7 +49,9 @@ MISFITS_KEY = "memshare:misfits"
 """Hash: how many replies in a row were of no use, by model, lane and kind."""
 _SEPARATOR = "\x1f"
 
-ENTER_SERVER = Script(__file__, "enter", fitted=MISFITS_KEY, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN)
+ENTER_SERVER = Script(
+    __file__, "enter", fitted=MISFITS_KEY, there=INCARNATIONS_THERE, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN
+)
 LEAVE_SERVER = Script(__file__, "leave", fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
 
 Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "other"]
@@ -88,6 +91,7 @@ class ServerLimit:
             rank=RANKS[self.lane],
             kind=key,
             id=call_id,
+            worker=WORKER_INCARNATION,
             seconds=self._lasts,
         )
         if granted == -1:
@@ -122,6 +126,7 @@ class ServerLimit:
             rank=RANKS[self.lane],
             kind=permit.kind,
             id=permit.id,
+            worker=WORKER_INCARNATION,
             outcome=outcome,
             before=permit.calls,
             joined=permit.joined,

@@ -1,11 +1,12 @@
 -- Lets a call to a model's server begin, or says that it has to wait.
 -- keys: state, calls, waiting
--- arguments: rank: number, kind, id, seconds: number
+-- arguments: rank: number, kind, id, worker, seconds: number
 -- The state of the server; its calls, by when they are given up; who waits for it, until when; what fitted, by kind.
 -- Ranks are 0 for answers, 1 for grades, 2 for all else. A call may take `seconds`, and a waiting caller counts for
 -- `counts_for`; `most` misfits in a row open the breaker, which lets one call try `again` seconds later.
 -- Returns 1, how many calls there are now, 1 where it begins only as it was held back for long, else 0, and how many
--- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try.
+-- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try. A call of a worker
+-- that was killed ends when that is noticed: `there` are those that are not.
 local FIRST, FEW, QUIET, OVERDUE = 5, 4, 4, 600
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
@@ -14,10 +15,14 @@ redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
 
 local of_kind, in_background, total = 0, 0, 0
 for _, call in ipairs(redis.call('ZRANGE', calls, 0, -1)) do
-  local its_rank, its_kind = string.match(call, '^(%d)\30(.*)\30')
-  total = total + 1
-  if its_kind == kind then of_kind = of_kind + 1 end
-  if its_rank == '2' then in_background = in_background + 1 end
+  local its_rank, its_kind, its_worker = string.match(call, '^(%d)\30([^\30]*)\30[^\30]*\30?(.*)$')
+  if its_worker ~= '' and redis.call('SISMEMBER', there, its_worker) == 0 then
+    redis.call('ZREM', calls, call)
+  else
+    total = total + 1
+    if its_kind == kind then of_kind = of_kind + 1 end
+    if its_rank == '2' then in_background = in_background + 1 end
+  end
 end
 
 -- The breaker. As long as nothing of this kind has fitted, few try at once, and ever fewer the more misfits there are.
@@ -49,7 +54,8 @@ end
 if free and (misfits == 0 and has_fitted == '1' or of_kind < together) then
   if misfits >= most then redis.call('HSET', fitted, kind, misfits .. ' ' .. now + again .. ' ' .. has_fitted) end
   redis.call('ZREM', waiting, rank .. id)
-  redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id)
+  local known_worker = redis.call('SISMEMBER', there, worker) == 1 and '\30' .. worker or ''
+  redis.call('ZADD', calls, now + seconds, rank .. '\30' .. kind .. '\30' .. id .. known_worker)
   return {1, total + 1, overdue, redis.call('HINCRBY', state, 'joined', total > 0 and 1 or 0)}
 end
 if rank < 2 and not free then redis.call('ZADD', waiting, now + counts_for, rank .. id) end

@@ -1,6 +1,6 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- keys: state, calls
--- arguments: rank, kind, id, outcome, before: number, joined, pace: number
+-- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' or 'other'; `before` how many calls there were when it began,
 -- `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that
 -- is not known.
@@ -9,7 +9,8 @@ local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 -- Others may have come and gone meanwhile.
 local beside = math.max(before, redis.call('ZCARD', calls), redis.call('HGET', state, 'joined') == joined and 1 or 2)
-redis.call('ZREM', calls, rank .. '\30' .. kind .. '\30' .. id)
+local call = rank .. '\30' .. kind .. '\30' .. id
+redis.call('ZREM', calls, call, call .. '\30' .. worker)
 
 -- What nobody waits for, and takes too long even alone, is of no use either.
 local known = redis.call('HGET', fitted, kind) or '0 0 0'

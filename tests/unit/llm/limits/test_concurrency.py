@@ -11,9 +11,11 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.errors import NotYet, Reason, TryAgain
+from memshare_broker.presence import INCARNATIONS_THERE
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, RefusedReply, Reply, UselessReply
-from memshare_llm.limits.concurrency import MISFITS, ConcurrencyLimited, Lane, Permit, ServerLimit
+from memshare_llm.limits import concurrency
+from memshare_llm.limits.concurrency import MISFITS, STATE, ConcurrencyLimited, Lane, Permit, ServerLimit
 from memshare_llm.structured import DoesNotFit, ReplyForm, ask
 from tests.support.deployment import patient
 
@@ -390,3 +392,25 @@ def test_a_misfit_now_and_then_opens_nothing(redis_client: redis.Redis) -> None:
 
     for _ in range(100):
         chat.reply(ASKED, Mark)
+
+
+def test_a_call_of_a_worker_that_was_killed_ends_when_that_is_noticed(
+    redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis_client.sadd(INCARNATIONS_THERE, "killed", "there")
+    for worker, call in (("killed", "a"), ("killed", "b"), ("killed", "c"), ("there", "d")):
+        monkeypatch.setattr(concurrency, "WORKER_INCARNATION", worker)
+        assert limit(redis_client).enter(call, "text") is not None
+    assert limit(redis_client).enter("e", "text") is None
+
+    redis_client.srem(INCARNATIONS_THERE, "killed")
+
+    permit = limit(redis_client).enter("e", "text")
+    assert permit is not None
+    assert permit.calls == 2
+    limit(redis_client).leave(permit, "other", 0.0)
+    monkeypatch.setattr(concurrency, "WORKER_INCARNATION", "a command's")
+    alone = limit(redis_client).enter("f", "text")
+    assert alone is not None, "a command is no worker, and its call lasts"
+    assert alone.calls == 2
+    assert redis_client.zcard(f"{STATE}{SERVER}:calls") == 2
