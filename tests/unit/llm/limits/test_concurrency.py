@@ -398,19 +398,16 @@ def test_a_call_of_a_worker_that_was_killed_ends_when_that_is_noticed(
     redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     redis_client.sadd(INCARNATIONS_THERE, "killed", "there")
-    for worker, call in (("killed", "a"), ("killed", "b"), ("killed", "c"), ("there", "d")):
+    for worker, call in (("killed", "a"), ("killed", "b"), ("there", "c"), ("a command's", "d")):
         monkeypatch.setattr(concurrency, "WORKER_INCARNATION", worker)
         assert limit(redis_client).enter(call, "text") is not None
     assert limit(redis_client).enter("e", "text") is None
 
     redis_client.srem(INCARNATIONS_THERE, "killed")
+    monkeypatch.setattr(concurrency, "WORKER_INCARNATION", "there")
 
     permit = limit(redis_client).enter("e", "text")
     assert permit is not None
-    assert permit.calls == 2
-    limit(redis_client).leave(permit, "other", 0.0)
-    monkeypatch.setattr(concurrency, "WORKER_INCARNATION", "a command's")
-    alone = limit(redis_client).enter("f", "text")
-    assert alone is not None, "a command is no worker, and its call lasts"
-    assert alone.calls == 2
+    assert permit.calls == 3, "a command is no worker, and its call lasts"
+    limit(redis_client).leave(permit, "fit", 0.1)
     assert redis_client.zcard(f"{STATE}{SERVER}:calls") == 2
