@@ -23,6 +23,7 @@ from memshare_broker.presence import AgentCard, present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message
+from memshare_broker.wire.spaces import SUBMITTER, owner_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
@@ -54,14 +55,20 @@ class Recheck(Message):
     why: str | None = None
 
 
-def rubrics_of(cards: Iterable[AgentCard], agents_dir: Path | None) -> dict[str, Rubrics]:
-    """Pools of which an agent has an approved rubric with a check, each with the rubrics of its agents."""
+def rubrics_of(cards: Iterable[AgentCard], agents_dir: Path | None, there: Iterable[str] = ()) -> dict[str, Rubrics]:
+    """Pools of which an agent has an approved rubric with a check, each with the rubrics of its agents.
+
+    People's own are those among the pools that are `there`.
+    """
+    there = [pool for pool in there if owner_of(pool)]
     found: defaultdict[str, dict[str, Rubric | None]] = defaultdict(dict)
     for card in sorted(cards, key=lambda one: one.name):
-        found[card.pool][card.name] = None
+        own = None
         with suppress(BadInput):
             rubric = find_rubric(card.rubric or "", agents_dir)
-            found[card.pool][card.name] = rubric if rubric.approved else None
+            own = rubric if rubric.approved else None
+        for pool in (*card.shared, *filter(card.has, there)):
+            found[pool][card.name] = own
     checks = {pool: [one.check for each in of.values() if each for one in each.criteria] for pool, of in found.items()}
     return {pool: of for pool, of in found.items() if any(checks[pool])}
 
@@ -153,7 +160,11 @@ def pulse(settings: Settings, queues: Sequence[str]) -> None:
         return
     with closing(connect(settings.redis)) as client:
         cards = {card.name: card for worker in present(client) for card in worker.agents}
-        for pool, rubrics in rubrics_of(cards.values(), settings.agents_dir).items():
+        there: Iterable[str] = ()
+        if any(SUBMITTER in pool for card in cards.values() for pool in card.pools):
+            with closing(MemoryClient(settings)) as memories:
+                there = memories.stats().by_pool
+        for pool, rubrics in rubrics_of(cards.values(), settings.agents_dir, there).items():
             now = Recheck(pool=pool, at=time.time(), watched=watched(rubrics))
             client.hsetnx(RECHECKS, pool, now.model_dump_json())
             last = Recheck.model_validate_json(str(client.hget(RECHECKS, pool)))

@@ -157,7 +157,8 @@ class HelpReply(Message):
         if self.difference is not None:
             unit = "% right" if self.unit == "right" else "points"
             return f"{self.difference:+.1f} {unit} ({self.low:+.1f} to {self.high:+.1f})"
-        rate = "" if self.days is None else f", {max(self.days, 0.1):.1g} days at today's rate"
+        days = max(self.days or 0, 0.1)
+        rate = "" if self.days is None else f", {days:{'.1g' if days < 10 else ',.0f'}} days at today's rate"
         return f"too early: some {self.more:,} more tasks{rate}" if self.more else "too early: fewer than ten on a side"
 
 

@@ -163,6 +163,15 @@ def test_only_what_is_approved_and_of_the_agent_is_run(
     assert memory.get(wrong.id).status == "active"
 
 
+def test_everybodys_own_pool_is_checked_as_well(folder: Path) -> None:
+    card = AgentCard(name="sums", kinds=(), pool="mine/{submitter}", pools=("mine/{submitter}", "team"), model="",
+                     rubric="sums")  # fmt: skip
+
+    assert rubrics_of([card], folder, ["mine/ada", "mine/bob", "other/ada", "team"]).keys() == {
+        "mine/ada", "mine/bob", "team",
+    }  # fmt: skip
+
+
 def test_files_that_a_check_names_are_watched(folder: Path) -> None:
     rubrics = rubrics_of([CARD], folder)["sums"]
     seen = {watched(rubrics)}

@@ -150,12 +150,11 @@ def recheck(
     """
     with operating(alone=True) as (backend, caller):
         hide: checks.Hide = "none" if dry_run else "all" if force else "few"
-        cards = [card for card in backend.client.agents().values() if pool in (None, card.pool)]
-        own = {card.pool for card in cards if agent in (None, card.name)}
+        cards, there = backend.client.agents(), backend.client.memories.stats().by_pool
         done = [
             checks.recheck(backend.client.memories, backend.redis, Where(name, "active", agent), of, caller.name, hide)
-            for name, of in checks.rubrics_of(cards, backend.settings.agents_dir).items()
-            if name in own
+            for name, of in checks.rubrics_of(cards.values(), backend.settings.agents_dir, there).items()
+            if pool in (None, name) and (agent is None or agent in of)
         ]
     if not done:
         raise BadInput("No agent that is meant has an approved rubric with a check: nothing can be checked again.")
