@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.chat_server import ChatServer, serving
 from tests.support.deployment import patient
-from tests.support.evaluate_process import CONCURRENCY, PROCESSORS, WITHIN, command, consistent
+from tests.support.evaluate_process import CONCURRENCY, PROCESSORS, WITHIN, command, consistent, ended_with
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -51,7 +51,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Straigh
     folder = tmp_path_factory.mktemp("straight")
     with serving(consistent) as chat:
         process = command(chat, folder, "out", MODEL)
-        found, said = process.communicate(timeout=patient(WITHIN))
+        found, said = ended_with(process, WITHIN)
         assert process.returncode == 0, said
         return Straight(folder, json.loads(found), asked(chat))
 
@@ -65,7 +65,7 @@ def test_a_run_that_was_broken_off_twice_comes_to_the_same_table_and_pays_for_no
         first = command(chat, tmp_path, "broken", MODEL)
         wait_until(lambda: len(chat.requests) > 20, first)
         first.send_signal(signal.SIGINT)
-        _, said = first.communicate(timeout=patient(WITHIN))
+        _, said = ended_with(first, WITHIN)
         assert first.returncode == 130, said
         assert "Stopped" in said
         assert not asked(chat) - wanted, "ended gently, it had asked for nothing twice"
@@ -74,10 +74,10 @@ def test_a_run_that_was_broken_off_twice_comes_to_the_same_table_and_pays_for_no
         already = len(chat.requests)
         wait_until(lambda: len(chat.requests) > already + 20, second)
         second.kill()
-        second.communicate(timeout=patient(WITHIN))
+        ended_with(second, WITHIN)
 
         third = command(chat, tmp_path, "broken", MODEL)
-        again, said = third.communicate(timeout=patient(WITHIN))
+        again, said = ended_with(third, WITHIN)
         assert third.returncode == 0, said
         twice = asked(chat) - wanted
         assert not wanted - asked(chat)
@@ -114,7 +114,7 @@ def test_own_and_foreign_memories_are_compared_where_two_models_write(tmp_path: 
     with serving(consistent) as chat:
         models = ("openai:one", "openai:two")
         process = command(chat, tmp_path, "out", models[0], "--models", ",".join(models), what="balance")
-        found, said = process.communicate(timeout=patient(WITHIN))
+        found, said = ended_with(process, WITHIN)
         assert process.returncode == 0, said
 
     result = json.loads(found)
@@ -126,9 +126,9 @@ def test_own_and_foreign_memories_are_compared_where_two_models_write(tmp_path: 
 def test_a_folder_with_another_run_is_not_touched(straight: Straight) -> None:
     with serving(consistent) as chat:
         other = command(chat, straight.folder, "out", MODEL, "--seed", "8")
-        _, said = other.communicate(timeout=patient(WITHIN))
+        _, said = ended_with(other, WITHIN)
         finished = command(chat, straight.folder, "out", MODEL)
-        found, _ = finished.communicate(timeout=patient(WITHIN))
+        found, _ = ended_with(finished, WITHIN)
 
         assert (other.returncode, chat.requests) == (2, [])
     assert "Give another --out" in said
@@ -144,7 +144,7 @@ def test_models_that_will_not_do_are_refused_before_anything_is_begun(
 ) -> None:
     with serving(consistent) as chat:
         process = command(chat, tmp_path, "out", "openai:scripted", "--models", models, what=what)
-        _, said = process.communicate(timeout=patient(WITHIN))
+        _, said = ended_with(process, WITHIN)
 
         assert (process.returncode, chat.requests) == (2, [])
     assert told in said

@@ -18,8 +18,7 @@ from memshare.evaluation.request import plan_of, request_of
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
-from tests.support.deployment import patient
-from tests.support.evaluate_process import WITHIN, command, consistent, data_in, number_of
+from tests.support.evaluate_process import WITHIN, command, consistent, data_in, ended_with, number_of
 from tests.support.experiments import result_of
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -83,7 +82,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # 
             (before.path / "result.json").write_text(result_of([], experiment=name).model_dump_json())
     with serving(grumpy) as chat:
         process = command(chat, folder, "out", MODEL, *OPTIONS, what="all", **MORE)
-        found, said = process.communicate(timeout=patient(2 * WITHIN))
+        found, said = ended_with(process, 2 * WITHIN)
         assert process.returncode == 0, said
         made = Counter(f"openai:{body['model']}" for body in chat.requests)
     results = [json.loads(line) for line in found.splitlines()]
@@ -112,7 +111,7 @@ def test_what_changes_over_an_experiment_has_a_row_each_time(ended: Ended) -> No
 def test_all_tables_of_a_paper_are_one_page_and_what_was_measured_is_not_paid_for_again(ended: Ended) -> None:
     with serving(grumpy) as chat:
         process = command(chat, ended.folder, "out", MODEL, "ms", *OPTIONS, what="paper", **MORE)
-        found, said = process.communicate(timeout=patient(WITHIN))
+        found, said = ended_with(process, WITHIN)
         assert process.returncode == 0, said
 
         assert chat.requests == []

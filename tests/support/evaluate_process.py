@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from memshare.operate.supervisor import processors
 from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import ChatServer
+from tests.support.deployment import patient
 from tests.support.grades import judged
 from tests.support.schema_value import schema_value
 
@@ -98,3 +100,13 @@ def command(
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(process.pid, random.sample(sorted(os.sched_getaffinity(0)), PROCESSORS))
     return process
+
+
+def ended_with(process: subprocess.Popen[str], within: float) -> tuple[str, str]:
+    """The output of a process once it has ended; one that does not in time is killed with all that it began."""
+    try:
+        return process.communicate(timeout=patient(within))
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
