@@ -52,7 +52,7 @@ class Agent(AgentPools, TomlForm):
 
     @model_validator(mode="after")
     def _engine_has_what_it_is_given(self) -> Agent:
-        if self.engine is None and self.model_fields_set & {"models", "limits", "tools", "database"}:
+        if self.engine is None and self.model_fields_set & OF_ENGINE:
             raise ValueError(
                 'tools, database, models and limits are of an engine: add engine = "reasoning", or leave them out'
             )

@@ -7,7 +7,7 @@ import hashlib
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal
@@ -23,7 +23,7 @@ from memshare_broker.presence import AgentCard, present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message
-from memshare_broker.wire.spaces import SUBMITTER, owner_of
+from memshare_broker.wire.spaces import owner_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
@@ -55,22 +55,30 @@ class Recheck(Message):
     why: str | None = None
 
 
-def rubrics_of(cards: Iterable[AgentCard], agents_dir: Path | None, there: Iterable[str] = ()) -> dict[str, Rubrics]:
+def rubrics_of(
+    cards: Iterable[AgentCard], agents_dir: Path | None, there: Callable[[], Iterable[str]] = tuple
+) -> dict[str, Rubrics]:
     """Pools of which an agent has an approved rubric with a check, each with the rubrics of its agents.
 
-    People's own are those among the pools that are `there`.
+    People's own are those among the pools that are `there`, which is asked where such an agent has a check.
     """
-    there = [pool for pool in there if owner_of(pool)]
-    found: defaultdict[str, dict[str, Rubric | None]] = defaultdict(dict)
+    known: list[tuple[AgentCard, Rubric | None]] = []
     for card in sorted(cards, key=lambda one: one.name):
-        own = None
+        rubric = None
         with suppress(BadInput):
             rubric = find_rubric(card.rubric or "", agents_dir)
-            own = rubric if rubric.approved else None
-        for pool in (*card.shared, *filter(card.has, there)):
-            found[pool][card.name] = own
-    checks = {pool: [one.check for each in of.values() if each for one in each.criteria] for pool, of in found.items()}
-    return {pool: of for pool, of in found.items() if any(checks[pool])}
+        known.append((card, rubric if rubric and rubric.approved else None))
+    is_asked = any(_has_check(rubric) and len(card.shared) < len(card.pools) for card, rubric in known)
+    own = [pool for pool in there() if owner_of(pool)] if is_asked else []
+    found: defaultdict[str, dict[str, Rubric | None]] = defaultdict(dict)
+    for card, rubric in known:
+        for pool in (*card.shared, *filter(card.has, own)):
+            found[pool][card.name] = rubric
+    return {pool: of for pool, of in found.items() if any(map(_has_check, of.values()))}
+
+
+def _has_check(rubric: Rubric | None) -> bool:
+    return rubric is not None and any(one.check for one in rubric.criteria)
 
 
 def recheck(
@@ -154,17 +162,18 @@ def _digest(file: Path, _mtime_ns: int) -> bytes:
     return hashlib.sha256(file.read_bytes()).digest()
 
 
+def _pools(settings: Settings) -> Iterable[str]:
+    with closing(MemoryClient(settings)) as memories:
+        return memories.stats().by_pool
+
+
 def pulse(settings: Settings, queues: Sequence[str]) -> None:
     """Check those pools again for which it is time, a new one in a week at most; called every few seconds."""
     if SCORER_QUEUE not in queues:
         return
     with closing(connect(settings.redis)) as client:
         cards = {card.name: card for worker in present(client) for card in worker.agents}
-        there: Iterable[str] = ()
-        if any(SUBMITTER in pool for card in cards.values() for pool in card.pools):
-            with closing(MemoryClient(settings)) as memories:
-                there = memories.stats().by_pool
-        for pool, rubrics in rubrics_of(cards.values(), settings.agents_dir, there).items():
+        for pool, rubrics in rubrics_of(cards.values(), settings.agents_dir, lambda: _pools(settings)).items():
             now = Recheck(pool=pool, at=time.time(), watched=watched(rubrics))
             client.hsetnx(RECHECKS, pool, now.model_dump_json())
             last = Recheck.model_validate_json(str(client.hget(RECHECKS, pool)))

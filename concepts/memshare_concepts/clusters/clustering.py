@@ -198,10 +198,11 @@ def _kept_numbers(of: NDArray[np.int64], before: Partition | None) -> NDArray[np
         at = depth - len(of)  # levels are the same from the deepest on
         old = None if before is None or -at > len(before.of) else before.of[at]
         common = Counter() if old is None else Counter(zip(level.tolist(), old.tolist(), strict=True))
-        numbers: dict[int, int] = {}
+        numbers, taken = dict[int, int](), set[int]()
         for (cluster, number), _ in common.most_common():
-            if number >= 0 and cluster not in numbers and number not in numbers.values():
+            if number >= 0 and cluster not in numbers and number not in taken:
                 numbers[cluster] = number
+                taken.add(number)
         for cluster, _ in Counter(level.tolist()).most_common():  # of equal ones, the one of the first memory
             if cluster not in numbers:
                 numbers[cluster], free = free, free + 1

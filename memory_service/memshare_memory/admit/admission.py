@@ -18,11 +18,9 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartPair, Shown, derived_id
-from memshare_memory.admit.after import Admitted, After, parts_among
-from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.after import Admitted, After, after_written, parts_among
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.contradictions.comparisons import comparison, rivals_of
 from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.forget.trash import TakeOut
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
@@ -63,10 +61,7 @@ def keep_learnt(
         if there is None:
             recall.store.put([(memory, vector)])
             journey = str(derived_id(task.journey, "learnt", str(memory.id)))
-            if others := rivals_of(recall.store, client, memory, vector.dense):
-                following.append(comparison(journey, memory, others)._replace(journey=journey))
-            if concepts:
-                following.append(extraction(memory, journey))
+            following += after_written(recall, client, memory, vector.dense, journey, concepts=concepts)
         memories.append(there or memory)
     return StoredStatements(tuple(memories), tuple(following))
 

@@ -6,7 +6,7 @@ Among them are those that have the sub-questions of its task graded, where they 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -94,6 +94,19 @@ def parts_among(messages: Iterable[NextMessage]) -> dict[UUID, UUID]:
     """The journeys of the sub-questions among messages, by the memories that these may become."""
     pairs = [one.body for one in messages if isinstance(one.body, PartPair)]
     return {memory_id(pair.pool, pair.prompt, pair.answer): UUID(pair.journey) for pair in pairs}
+
+
+def after_written(
+    recall: Recall, client: redis.Redis, memory: Memory, vector: NDArray[np.float32], journey: str, *, concepts: bool
+) -> Iterator[NextMessage]:
+    """The messages for a memory that was written without a lesson, on a journey of its own.
+
+    It is compared with what it may contradict, and its concepts are asked for if `concepts` is true.
+    """
+    if others := rivals_of(recall.store, client, memory, vector):
+        yield comparison(journey, memory, others)._replace(journey=journey)
+    if concepts:
+        yield extraction(memory, journey)
 
 
 class Admitted(NamedTuple):

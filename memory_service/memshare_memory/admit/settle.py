@@ -18,8 +18,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
-from memshare_memory.admit.after import after_admission
-from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.after import after_admission, after_written
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
@@ -28,7 +27,6 @@ from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, promoted
-from memshare_memory.contradictions.comparisons import comparison, rivals_of
 from memshare_memory.forget.trash import by_pool
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
@@ -172,10 +170,8 @@ class SettleStage:
                 recall.store.put([(new, vectors)])
         self._promotions.put(proposal.decided("promoted", BY_RULE, new.id))
         journey = str(derived_id("promoted", str(new.id)))
-        if others := rivals_of(recall.store, self._client, new, vectors.dense):
-            yield comparison(journey, new, others)._replace(journey=journey)
-        if self._concepts and not new.concepts:
-            yield extraction(new, journey)
+        named = self._concepts and not new.concepts
+        yield from after_written(recall, self._client, new, vectors.dense, journey, concepts=named)
 
     def _keep_learnt(self, task: AnsweredTask) -> StoredStatements:
         if not (isinstance(task, AgentPair) and task.learnt):

@@ -109,9 +109,9 @@ class Promotions:
 
     def drop(self, memories: Iterable[UUID]) -> None:
         """Forget what was noted of memories that are gone, or say something else."""
-        for name in map(str, memories):
-            self._client.hdel(PROMOTIONS, name)
-            self._client.delete(f"{HELPED}{name}")
+        if names := [str(memory) for memory in memories]:
+            self._client.hdel(PROMOTIONS, *names)
+            self._client.delete(*(f"{HELPED}{name}" for name in names))
 
     def take_back(self, submitter: str, memories: Collection[UUID]) -> None:
         """Let what a submitter's tasks said for memories count no more, and forget their name.

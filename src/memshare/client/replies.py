@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 from uuid import UUID
 
@@ -172,6 +173,12 @@ class StatsReply(Message):
         default={}, description="by pool, where it is learnt: how many memories are shown, by model and kind"
     )
     open: dict[str, int]
+
+    @property
+    def first_help(self) -> HelpReply | None:
+        """Of all tasks together the difference that is known, else the one that will be first; None without any."""
+        every = [one for one in self.helps if one.agent is None]
+        return min(every, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
 
 
 class WorkerReply(Message):

@@ -140,8 +140,7 @@ def prepare(request: ExperimentRequest, queues: Queues, own: Settings) -> dict[s
     Raises `MemshareError` where one of them was given up: an experiment on the others would be another one.
     """
     first = Setup(request.experiment.labels(len(request.models))[0], request.models[0], 0)
-    bundled = request.experiment.bundled
-    written = complete(request.split.all, request.models[0], own, bundled.needs if bundled else ())
+    written = complete(request.split.all, request.models[0], own, request.experiment.needs)
     asked = [item for item in request.split.all if item.prompt is None and item.id not in written]
     seeds = [item for item in request.split.seeds if item.prompt is not None]
     replies = queues.questions(asked, first)

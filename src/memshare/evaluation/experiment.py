@@ -72,6 +72,11 @@ class Experiment(NamedTuple):
     bundled: Bundled | None = None
     """The questions it asks where no other data is given."""
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Fields that each line must have beside a prompt and an answer."""
+        return self.bundled.needs if self.bundled else ()
+
 
 OWN = Label("own", lambda pool, number: f"{pool}-{number}")
 """Each model with pools of its own, a pool for each domain."""

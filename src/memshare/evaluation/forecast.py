@@ -69,8 +69,7 @@ def _forecast(request: ExperimentRequest, settings: Settings, *, is_prepared: bo
         usual[model] += Usage(prompt_tokens=times * prompt, completion_tokens=times * completion)
 
     text = round(fmean(map(_tokens, parts.all)))
-    needs = wanted.bundled.needs if wanted.bundled else ()
-    written = [item for item in parts.all if lacks(item, needs) and not is_prepared]
+    written = [item for item in parts.all if lacks(item, wanted.needs) and not is_prepared]
     asked = [item for item in parts.all if item.prompt is None and item not in written and not is_prepared]
     seeds = [item for item in parts.seeds if item.prompt is not None and not is_prepared]
     answers, settled, remembered = (times.of(parts) for times in (wanted.asked, wanted.settled, wanted.remembered))

@@ -141,10 +141,7 @@ def _agent_or_pool(
 def _told(found: Found, least: float) -> RecalledMemory:
     memory, known = found.memory, found.credibility or Credibility(p=UNTRIED, credits=0)
     return RecalledMemory(
-        **memory.model_dump(
-            include={"id", "pool", "prompt", "answer", "agent", "kind", "submitter", "score", "status"}
-        ),
-        created=memory.created,
+        **memory.model_dump(include={*RecalledMemory.model_fields}),
         similarity=found.similarity,
         credibility=known.p,
         credits=known.credits,

@@ -150,10 +150,11 @@ def recheck(
     """
     with operating(alone=True) as (backend, caller):
         hide: checks.Hide = "none" if dry_run else "all" if force else "few"
-        cards, there = backend.client.agents(), backend.client.memories.stats().by_pool
+        cards, memories = backend.client.agents().values(), backend.client.memories
+        agents_dir = backend.settings.agents_dir
         done = [
-            checks.recheck(backend.client.memories, backend.redis, Where(name, "active", agent), of, caller.name, hide)
-            for name, of in checks.rubrics_of(cards.values(), backend.settings.agents_dir, there).items()
+            checks.recheck(memories, backend.redis, Where(name, "active", agent), of, caller.name, hide)
+            for name, of in checks.rubrics_of(cards, agents_dir, lambda: memories.stats().by_pool).items()
             if pool in (None, name) and (agent is None or agent in of)
         ]
     if not done:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
@@ -131,15 +130,14 @@ def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str,
     """
     if len(found) == SHOWN or visit.pools is None:
         return []
-    told = [one for one in stats(visit.backend, visit.caller).helps if one.agent is None]
-    first = min(told, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
+    first = stats(visit.backend, visit.caller).first_help
     helps = first.in_words if first else "takes graded tasks"
     brings_in = "/pool/import" if visit.caller.may_all else "/pool#bring-in"
     steps = [
         ("Bring in", brings_in, "what you know, as a file", any(one.memories for one in visit.pools)),
         ("Ask", "#prompt", "an agent, here", bool(found)),
         ("Decide", "/inbox", "what needs you", any(one.score for one in found)),
-        ("See whether it helps", "/worth", helps, any(one.difference is not None for one in told)),
+        ("See whether it helps", "/worth", helps, first is not None and first.difference is not None),
     ]
     return [] if all(done for *_, done in steps) else steps
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,13 +47,12 @@ def worth(visit: Visit) -> Screen:
     except NeedsExtra as error:
         learnt, missing = None, str(error)
     counted = stats(backend, caller)
-    all_tasks = [one for one in counted.helps if one.agent is None]
     groups = [one for one in counted.helps if one.agent]
     is_one = len({(one.agent, one.kind, one.model) for one in groups}) == 1  # all together are the same
     return Screen(
         "worth",
         {
-            "answer": min(all_tasks, key=lambda one: (one.difference is None, one.more or math.inf), default=None),
+            "answer": counted.first_help,
             "helps": groups if is_one else counted.helps,
             "points": _points(graded),
             "graded": len(graded),
