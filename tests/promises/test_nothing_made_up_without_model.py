@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -103,7 +104,8 @@ def test_up_says_in_its_first_lines_what_it_does_without_a_model(terminal: Termi
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
     assert process.stdout is not None
-    first = "".join(process.stdout.readline() for _ in range(8))
+    told = itertools.dropwhile(lambda line: line.startswith("Starting …"), iter(process.stdout.readline, ""))
+    first = "".join(itertools.islice(told, 8))
     process.send_signal(signal.SIGINT)
     process.communicate()
 
