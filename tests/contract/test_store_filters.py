@@ -49,6 +49,8 @@ FOUND: list[tuple[Where, list[Memory]]] = [
     (Where(credibility_to=0.99), []),
     (Where(valid_to=7.5), [SECOND]),
     (Where(valid_to=7), []),
+    (Where(pools=("logic", "poem"), words=["shoe"]), [THIRD]),
+    (Where(pools=("logic",)), []),
     (Where(pool="poem", score_from=10, words=["red"], created_before=1_000), [FIRST]),
 ]
 

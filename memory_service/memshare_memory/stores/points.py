@@ -138,7 +138,7 @@ def _same(stored: object, value: object) -> bool:
 
 def conditions(where: Where) -> list[tuple[str, list[str]]]:
     """Fields and the values of which each must have one; `ids` is no field."""
-    given: list[tuple[str, list[str]]] = []
+    given: list[tuple[str, list[str]]] = [] if where.pools is None else [("pool", [*where.pools])]
     for key in KEYWORDS:
         value: str | Sequence[object] | None = getattr(where, key)
         if value is not None:

@@ -67,6 +67,8 @@ class Where:
     """Which memories are meant; conditions that are None do not count, the others must all hold."""
 
     pool: str | None = None
+    pools: Sequence[str] | None = None
+    """Any of these."""
     status: Status | Sequence[Status] | None = None
     agent: str | None = None
     kind: str | None = None

@@ -167,6 +167,13 @@ class Backend:
         """The pool in which an agent keeps a submitter's answers, where it is known."""
         return next(iter(self.pools_of(agent, submitter)), None)
 
+    def pools_seen(self, caller: Caller) -> tuple[str, ...] | None:
+        """The pools of a caller, those of their own among them; None for who sees all."""
+        if caller.pools is None:
+            return None
+        own = {pool for name in self.cards() for pool in self.pools_of(name, caller.name) if caller.sees(pool)}
+        return tuple(sorted(caller.pools | own))
+
     def beside(self, caller: Caller, card: AgentCard | None) -> tuple[str, ...]:
         """The pools that an agent looks in for a caller beside its first, of those that the caller sees."""
         return tuple(filter(caller.sees, card.spaces(caller.name).pools[1:])) if card else ()

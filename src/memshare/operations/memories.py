@@ -133,9 +133,7 @@ def find_forgotten(backend: Backend, caller: Caller, memory_id: UUID) -> Memory 
 
 
 def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
-    own = {pool for name in backend.cards() for pool in backend.pools_of(name, caller.name) if caller.sees(pool)}
-    pools = None if caller.pools is None else tuple(sorted(caller.pools | own))
-    return backend.client.memories.trash(request.model_copy(update={"pools": pools}))
+    return backend.client.memories.trash(request.model_copy(update={"pools": backend.pools_seen(caller)}))
 
 
 @serves(Memories.get)

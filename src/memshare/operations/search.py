@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import Field
@@ -50,7 +50,7 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     """The memories nearest to a text, whatever has become of them."""
     caller.require("recall")
     text = backend.checked_text(form.text, "text")
-    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    where = form.where(**_pools(backend, caller, form.pool), status=form.status)
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
@@ -68,7 +68,7 @@ def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
     """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
     caller.require("recall")
     parents = None if form.parent is None else [form.parent]
-    where = form.where(pool=_pool(caller, form.pool), status=form.status, parents=parents)
+    where = form.where(**_pools(backend, caller, form.pool), status=form.status, parents=parents)
     if form.order is not None:
         if form.cursor is not None:
             raise BadInput("A 'cursor' goes with the order of the ids: leave out 'order'.")
@@ -85,7 +85,7 @@ def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
 def count(backend: Backend, caller: Caller, form: CountForm) -> CountsReply:
     """How many memories there are, by what is known of them."""
     caller.require("recall")
-    where = form.where(pool=_pool(caller, form.pool), status=form.status)
+    where = form.where(**_pools(backend, caller, form.pool), status=form.status)
     by = backend.client.memories.count(where, "pool", *COUNTED_BY)
     return CountsReply(total=sum(by["pool"].values()), **by)
 
@@ -107,12 +107,10 @@ def search_by_model(
     return AllFound(far=found.far, memories=tuple(FoundReply(**one) for one in told))
 
 
-def _pool(caller: Caller, pool: str | None) -> str | None:
-    """The pool to look in: the caller's only one where none is named; None for who sees all."""
+def _pools(backend: Backend, caller: Caller, pool: str | None) -> dict[str, Any]:
+    """Where to look, as fields of `Where`: in one pool, or where none is named in all of the caller's."""
     if pool is not None:
         caller.require_pool(pool)
-    elif caller.pools is not None:
-        if len(caller.pools) != 1:
-            raise BadInput(f"Name one of your pools: {', '.join(sorted(caller.pools))}.")
-        return next(iter(caller.pools))
-    return pool
+        return {"pool": pool}
+    seen = backend.pools_seen(caller)
+    return {"pool": seen[0]} if seen and len(seen) == 1 else {"pools": seen}
