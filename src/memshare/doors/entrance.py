@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import MutableHeaders
@@ -197,13 +198,15 @@ def with_headers(request: Request, send: Send) -> Send:
 def without_slash(scope: Scope) -> Scope:
     """The scope of a request for the same path without a slash at its end, so that no redirect has to say so.
 
-    A redirect would name the scheme of this server, where a proxy may speak another one.
+    A redirect would name the scheme of this server, where a proxy may speak another one. For REST a slash that is
+    written %2F is part of a name, and stays so written.
     """
     raw: bytes = scope.get("raw_path") or b""
-    without = raw.rstrip(b"/")  # a slash that is written %2F is part of a name
-    if without == raw:
-        return scope
-    return {**scope, "path": scope["path"][: len(without) - len(raw)] or "/", "raw_path": without or b"/"}
+    without = raw.rstrip(b"/") or b"/"
+    path = without.decode("ascii", "replace")
+    if path.startswith(REST):
+        path = re.sub("%2f", "%252F", path, flags=re.IGNORECASE)
+    return {**scope, "path": unquote(path), "raw_path": without} if raw else scope
 
 
 def refusal(path: str, error: Exception) -> Response:

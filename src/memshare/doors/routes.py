@@ -97,7 +97,8 @@ def _source(call: Call[Any], parameter: inspect.Parameter) -> Any:
 def _placed(kind: Any, place: Callable[..., Any]) -> Any:
     plain, *about = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     info = next((one for one in about if isinstance(one, FieldInfo)), None)
-    return Annotated[(plain, *info.metadata, place(description=info.description))] if info else kind
+    others = [one for one in about if one is not info]
+    return Annotated[(plain, *others, *info.metadata, place(description=info.description))] if info else kind
 
 
 JourneyInPath = _placed(JourneyId, Path)

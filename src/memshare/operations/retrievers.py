@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from memshare.client.pools import encoder_in_use
 from memshare.client.rest.calls.retrievers import (
@@ -24,7 +24,9 @@ from memshare_broker.errors import BadInput
 if TYPE_CHECKING:
     from memshare_trainer.consolidation.consolidation_state import Consolidated, ConsolidationState, Trial
 
-PoolPath = Annotated[str, Field(min_length=1, max_length=200)]
+PoolPath = Annotated[
+    str, BeforeValidator(lambda name: name.replace("%2F", "/")), Field(min_length=1, max_length=200)
+]  # in a path, where the slash of a pool of one's own is written so
 
 
 @serves(Retrievers.list)

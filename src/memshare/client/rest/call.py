@@ -105,7 +105,7 @@ def _part_of_path(name: str, value: str) -> str:
     what = name.removesuffix("_id").replace("_", " ")
     if not value.strip("."):
         raise BadInput(f"Expected the id or the name of a {what}, found {value!r}.")
-    if "/" in value:  # the rest would be taken for the path of another call
+    if "/" in value and name != "pool":  # the rest would be taken for the path of another call
         raise NotFound(f"There is no {what} {value!r} that can be asked for: there is a slash in it.")
     return quote(value, safe="")
 

@@ -18,7 +18,7 @@ from tests.support.served import served
 
 NOBODY = "00000000-0000-0000-0000-000000000000"
 ROUTES = [
-    (method, re.sub(r"{\w+}", NOBODY, route.path))
+    (method, re.sub(r"{[\w:]+}", NOBODY, route.path))
     for route in rest_app(Backend(Settings())).routes
     if isinstance(route, Route) and route.path != "/"
     for method in sorted(route.methods or {"GET", "POST", "DELETE"})

@@ -37,7 +37,16 @@ def overview(visit: Visit) -> Screen:
     return Screen("map", {**values, "model": visit.backend.settings.model_for("scorer")})
 
 
-@PAGES.action("/map/{pool}")
+@PAGES.action("/map/{pool:path}/ask")
+def ask(visit: Visit) -> Screen:
+    """Put a question to the pool."""
+    pool, question = visit.path["pool"], visit.field("question")
+    only_memories = visit.field("only_memories") == "yes"
+    reply = visit.ask("The question", answer, pool, question=question, only_memories=only_memories)
+    return Screen("answered", {"pool": pool, "question": question, "only_memories": only_memories, "reply": reply})
+
+
+@PAGES.action("/map/{pool:path}")
 def settle(visit: Visit) -> Done:
     """Decide on two names, or on a gap."""
     do, names = visit.field("do"), visit.fields.getlist("name")
@@ -50,16 +59,7 @@ def settle(visit: Visit) -> Done:
     return Done(here, DECIDED[do], undo)
 
 
-@PAGES.action("/map/{pool}/ask")
-def ask(visit: Visit) -> Screen:
-    """Put a question to the pool."""
-    pool, question = visit.path["pool"], visit.field("question")
-    only_memories = visit.field("only_memories") == "yes"
-    reply = visit.ask("The question", answer, pool, question=question, only_memories=only_memories)
-    return Screen("answered", {"pool": pool, "question": question, "only_memories": only_memories, "reply": reply})
-
-
-@PAGES.screen("/map/{pool}/picture")
+@PAGES.screen("/map/{pool:path}/picture")
 def picture(visit: Visit) -> Streamed:
     """The map that `memshare concepts map` draws, as the pool is now."""
     require_concepts(visit.backend, visit.caller, visit.path["pool"])

@@ -70,7 +70,7 @@ def worth(visit: Visit) -> Screen:
     )
 
 
-@PAGES.action("/worth/{pool}/rollback")
+@PAGES.action("/worth/{pool:path}/rollback")
 def go_back(visit: Visit) -> Done:
     """Put another version of a retriever into use."""
     to = visit.field("to")
