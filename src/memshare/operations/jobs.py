@@ -25,6 +25,7 @@ from memshare_scorer.rubric import SUFFIX
 
 JOB = "memshare:job:"
 """Key of the last job of a kind, which is gone soon after the process that follows it."""
+OF_POOL: tuple[JobKind, ...] = ("concepts", "recheck")
 LASTS, LOOK, KEEP = 60, 5, 7 * 86_400  # seconds
 RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 
@@ -33,7 +34,7 @@ RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 def jobs(backend: Backend, caller: Caller) -> list[JobReply]:
     """The last jobs; who does not see all pools is told of those on their own."""
     caller.require("admin")
-    kinds = get_args(JobKind) if caller.pools is None else ("concepts",)
+    kinds = get_args(JobKind) if caller.pools is None else OF_POOL
     return [one for one in _last(backend, *kinds) if caller.sees(one.about)]
 
 
@@ -54,7 +55,7 @@ def begin(
 ) -> JobReply:
     """Begin a job; raises `Conflict` while one of its kind is at work, `BadInput` for what this server cannot do."""
     caller.require("admin")
-    caller.require_pool(pool or "") if kind == "concepts" else caller.require_all()
+    caller.require_pool(pool or "") if kind in OF_POOL else caller.require_all()
     words = _words(backend.settings, kind, pool, name, domain)
     if backend.command is None:
         raise BadInput("This server begins no jobs: use the command line of a machine of this deployment.")
@@ -78,10 +79,11 @@ def _words(settings: Settings, kind: JobKind, pool: str | None, name: str | None
         "consolidation": ["retriever", "consolidate", "--json"],
         "trial": ["retriever", "consolidate", "--dry-run", "--json"],
         "concepts": ["concepts", "extract", f"--pool={pool}", "--yes", "--json"],
+        "recheck": ["memories", "recheck", f"--pool={pool}"],
         "rubric": ["rubric", "draft", f"--out={settings.agents_dir}/{name}{SUFFIX}", "--json", "--", domain or ""],
     }
-    if (pool is None) is (kind == "concepts") or {name is None, domain is None} != {kind != "rubric"}:
-        raise BadInput("Give 'concepts' a pool, 'rubric' a name and a domain, and the others nothing.")
+    if (pool is None) is (kind in OF_POOL) or {name is None, domain is None} != {kind != "rubric"}:
+        raise BadInput("Give 'concepts' and 'recheck' a pool, 'rubric' a name and a domain, and the others nothing.")
     return commands[kind]
 
 

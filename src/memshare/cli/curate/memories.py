@@ -26,7 +26,7 @@ from memshare.client.rest.calls.promotions import Decision
 from memshare.operations import listings
 from memshare.operations import memories as operations
 from memshare.operations import promotions as proposals
-from memshare.terminal.console import console, moment, panel, print_json, styled, table
+from memshare.terminal.console import console, errors, moment, panel, print_json, styled, table
 from memshare.terminal.ids import (
     counted,
     credibility_of,
@@ -163,10 +163,9 @@ def recheck(
         print_reply(done)
     for one in done if not as_json else ():
         failed = f"{len(one.failed):,} failed, {len(one.hidden):,} hidden, {one.unknown:,} cannot be checked"
-        console.print(
-            f"{one.pool}: {counted(one.checked)} checked, {failed}. {one.why or ''}", *map(short_id, one.failed)
-        )
-    if any(one.why for one in done):
+        console.print(f"{one.pool}: {counted(one.checked)} checked, {failed}.", *map(short_id, one.failed))
+    if why := [one.why for one in done if one.why]:
+        errors.print(*why, sep="\n")
         raise typer.Exit(1)
 
 

@@ -111,6 +111,15 @@ def test_what_somebody_types_is_no_option_of_a_command(here: TestClient, backend
         assert here.post("/v1/jobs", json=rubric | wrong).status_code == 422
 
 
+def test_a_pool_is_checked_again_by_who_sees_it(tokened: Tokened, backend: Backend) -> None:
+    words, owner = running(backend, ""), tokened("owner", "admin")
+
+    assert owner.post("/v1/jobs", json={"kind": "recheck", "pool": "poem"}).status_code == 404
+    assert owner.post("/v1/jobs", json={"kind": "recheck", "pool": "logic"}).status_code == 202
+    wait_for(lambda: ended(owner), 20, "the job to end")
+    assert words == [["memories", "recheck", "--pool=logic"]]
+
+
 @pytest.mark.parametrize("kind", ["backup", "consolidation", "trial", "rubric"])
 def test_what_is_about_all_takes_a_token_of_all_pools(tokened: Tokened, backend: Backend, kind: str) -> None:
     running(backend, "")

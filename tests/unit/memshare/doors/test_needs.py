@@ -67,7 +67,11 @@ def test_a_check_that_broke_needs_somebody_until_it_was_mended(here: TestClient,
     [need] = here.get("/v1/needs").json()["needs"]
 
     assert (need["kind"], need["pool"], need["since"], need["why"]) == ("recheck", "logic", 7, "A check broke.")
-    assert "A check broke." in here.get("/inbox").text
+    page = here.get("/inbox").text
+    assert "A check broke." in page
+    assert '<a href="/agents/logic">' in page
+    assert all(f'name="{name}" value="{value}"' in page for name, value in (("kind", "recheck"), ("pool", "logic")))
+    assert "Check again" in page
     redis_client.hset(RECHECKS, "logic", Recheck(pool="logic", at=8, watched="").model_dump_json())
     assert here.get("/v1/needs").json()["total"] == 0
 

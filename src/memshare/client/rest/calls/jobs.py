@@ -9,7 +9,7 @@ from pydantic import Field
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 
-JobKind = Literal["backup", "concepts", "consolidation", "trial", "rubric"]
+JobKind = Literal["backup", "concepts", "consolidation", "recheck", "trial", "rubric"]
 
 
 class JobReply(Message):
@@ -38,7 +38,8 @@ class Jobs(Calls[Asked]):
         self, kind: JobKind, *, pool: str | None = None, name: str | None = None, domain: str | None = None
     ) -> JobReply:
         """Begin a `backup` into the folder `backups` of the data, naming the `concepts` of a `pool`'s older memories, a
-        `consolidation`, the `trial` of one, or a draft of the `rubric` with this `name` for a `domain`.
+        `consolidation`, the `trial` of one, a `recheck` of a `pool`, or a draft of the `rubric` with this `name` for a
+        `domain`.
 
-        All but `concepts` take a token that sees all pools.
+        All but `concepts` and `recheck` take a token that sees all pools.
         """

@@ -101,6 +101,8 @@ def inbox(visit: Visit) -> Screen:
             "kind": kind,
             "missing": found.missing,
             "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
+            "agents_of": {one.name: one.agents for one in visit.pools or ()},
+            "jobs": visit.jobs,
         },
     )
 
@@ -217,7 +219,7 @@ def settle_letter(visit: Visit) -> Done:
     return Done(_here(visit), f"Back in the queue: {many}.")
 
 
-@PAGES.action("/submitters/{pool}")
+@PAGES.action("/submitters/{pool:path}")
 def settle_submitter(visit: Visit) -> Done:
     """Trust a submitter of a pool, leave them unproven, or take that back."""
     given = visit.given("submitter", "said")
@@ -228,7 +230,7 @@ def settle_submitter(visit: Visit) -> Done:
     return Done(back, TRUST_SAID[said].format(name=name), undo)
 
 
-@PAGES.action("/questions/{pool}")
+@PAGES.action("/questions/{pool:path}")
 def settle_question(visit: Visit) -> Done:
     """Have an agent asked a question of a pool, drop it, or take that back while it is not answered."""
     pool, back, journey = visit.path["pool"], visit.back or HERE, visit.field("journey")
