@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import time
 from functools import partial
+from importlib.resources import files
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from memshare.doors.pages.routes import FILES
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
@@ -132,6 +134,17 @@ def test_the_chart_tells_the_values_under_the_pointer(
         page.get_by_role("navigation", name="Range of time").get_by_role("link", name="a day").click()
         expect(page).to_have_url(re.compile(r"days=1"))
         expect(plot).to_be_visible()
+
+
+def test_the_chart_of_one_task_shows_the_minute_around_it(browser: Browser) -> None:
+    page = browser.new_page()
+    page.set_content('<div id="chart" data-points="[[1790000000], [50], [null], [null], [null]]"></div>')
+    for name in ("/pages/uplot.js", "/pages/chart.js"):
+        package, file = FILES[name]
+        page.add_script_tag(path=str(files(package) / file))
+
+    assert page.evaluate("[chart.scales.x.min, chart.scales.x.max]") == [1_789_999_970, 1_790_000_030]
+    page.close()
 
 
 @pytest.mark.parametrize(("accepted", "said"), [(True, "would be accepted"), (False, "would be refused")])

@@ -43,7 +43,8 @@ def decide(backend: Backend, caller: Caller, memory_id: UUID, decision: Decision
     if proposal is None or not found:
         raise NotFound(f"No memory of yours with the id {str(memory_id)!r} is proposed for another pool.")
     if proposal.said != {"take back": "promoted", "undecided": "refused"}.get(decision):
-        raise Conflict(f"It is {proposal.said or 'undecided'}, so somebody was first: nothing was done.")
+        by = {None: "", caller.name: " by you"}.get(proposal.by, f" by {proposal.by}")
+        raise Conflict(f"It is {proposal.said or 'undecided'}{by}: nothing was done.")
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         memories.restore([new])

@@ -230,6 +230,7 @@ class Site:
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
+        values["is_missing"] = isinstance(error, NotFound)
         who = None if values["comes_back"] else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))

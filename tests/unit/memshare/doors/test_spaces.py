@@ -12,6 +12,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.client.rest.calls.submitters import SubmitterCalls
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.settings import Settings
@@ -118,6 +119,37 @@ def test_another_ones_pool_is_nowhere(ada: TestClient, bob: TestClient, shelf: d
     assert ada.get(f"/v1/memories/{other}").status_code == 200
 
 
+def test_calls_that_name_no_pool_look_in_all_of_the_callers(bob: TestClient, shelf: dict[str, UUID]) -> None:
+    own = {"mine/bob", "team", "shared"}
+    assert shelf
+
+    listed = bob.get("/v1/memories").json()["memories"]
+    first = bob.get("/v1/memories", params={"order": "created"}).json()["memories"]
+    found = bob.post("/v1/memories/search", json={"text": TASK}).json()["memories"]
+
+    assert {one["pool"] for one in listed} == {one["pool"] for one in first} == own
+    assert {one["memory"]["pool"] for one in found} == own
+    assert bob.get("/v1/memories/counts").json()["pool"] == dict.fromkeys(own, 1)
+
+
+def test_a_pool_of_ones_own_is_a_part_of_a_path(ada: TestClient, bob: TestClient, shelf: dict[str, UUID]) -> None:
+    assert shelf
+    assert ada.get("/v1/submitters/mine%2Fada").status_code == ada.get("/v1/submitters/mine%2fada/").status_code == 200
+    assert bob.get("/v1/submitters/mine%2Fada").status_code == ada.get("/v1/submitters/mine/ada").status_code == 404
+    assert SubmitterCalls.list.call.request("mine/ada").target == "/v1/submitters/mine%2Fada"
+    told = ada.post("/v1/submitters/mine%2Fada", json={"submitter": "ada"})
+    assert (told.status_code, told.json()["said"]) == (200, "trust")
+
+
+def test_the_page_offers_nobody_an_agent_that_needs_a_name(here: TestClient) -> None:
+    page = here.get("/").text
+
+    group = page[page.index('<optgroup label="keeper') :]
+    assert "for who signs in with a token" in group[: group.index(">")]
+    assert group[: group.index(">")].endswith(" disabled")
+    assert '<optgroup label="logic (no worker)">' in page
+
+
 def test_what_is_forgotten_of_ones_own_comes_back(ada: TestClient, bob: TestClient, shelf: dict[str, UUID]) -> None:
     name = str(shelf["mine/ada"])
 
@@ -200,8 +232,9 @@ def test_a_proposal_is_approved_by_who_sees_both_pools_and_keeps_where_it_is_fro
 
 
 def test_what_is_taken_back_goes_with_what_was_written_from_it(
-    ada: TestClient, bob: TestClient, shelf: dict[str, UUID], memory: MemoryClient, redis_client: redis.Redis
-) -> None:
+    ada: TestClient, bob: TestClient, tokened: Tokened, shelf: dict[str, UUID], memory: MemoryClient,
+    redis_client: redis.Redis,
+) -> None:  # fmt: skip
     own = memory.get(shelf["mine/ada"])
     propose(redis_client, own)
     became = UUID(ada.post(f"/v1/promotions/{own.id}", json={}).json()["proposal"]["became"])
@@ -213,6 +246,11 @@ def test_what_is_taken_back_goes_with_what_was_written_from_it(
     assert bob.get(f"/v1/memories/{became}").status_code == 404
     assert ada.get(f"/v1/memories/{own.id}").status_code == 200
     assert done["proposal"]["said"] == "taken back"
+    again = [one.post(f"/v1/promotions/{own.id}", json={}) for one in (ada, tokened("cleo", "curate", pools=None))]
+    assert [one.status_code for one in again] == [409, 409]
+    assert [one.json()["detail"].partition(":")[0] for one in again] == [
+        "It is taken back by you", "It is taken back by ada",
+    ]  # fmt: skip
     assert (
         Promotions(redis_client).note(own, Spaces(pools=("mine/ada", "team"), helped=1), "ada", "x", checked=True)
         is None

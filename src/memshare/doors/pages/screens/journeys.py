@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
 from memshare.client.replies import AgentReply
@@ -35,6 +35,11 @@ FILTERS = {
     "within": {"3600": "last hour", "86400": "last day", "604800": "last week"},
 }
 """Field → its values, and what the filter of each is called. The address with its filters is a view to keep."""
+ORDERS: dict[str, Callable[[BriefJourney], float]] = {  # the highest first; after a minus the lowest
+    "score": lambda one: one.score.total if one.score else -1.0,
+    "memories": lambda one: len(one.memories),
+    "submitted": lambda one: one.submitted,
+}
 
 
 @PAGES.screen("/")
@@ -48,13 +53,17 @@ def recent(visit: Visit) -> Screen:
         given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
     wanted = checked(form_of(journeys), "What is listed", **given, limit=SHOWN)
     found = journeys(backend, caller, **dict(wanted)).journeys
+    order = visit.field("order") or "submitted"
+    key = ORDERS.get(order.removeprefix("-"), ORDERS["submitted"])
     return Screen(
         "journeys",
         {
             "agents": there,
-            "journeys": found,
+            "journeys": sorted(found, key=key, reverse=not order.startswith("-")),
             "chosen": asked.get("agent") or _asked_last(visit, () if asked else found) or _with_memories(visit, there),
             "filters": _filters(asked),
+            "asked": asked,
+            "order": order,
             "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
             "steps": [] if asked else _first_steps(visit, found),

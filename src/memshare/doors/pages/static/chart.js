@@ -12,7 +12,7 @@ function dots(label, name) {
 }
 
 // Room beside the first and the last task, above 100 and below 0: no dot is cut.
-function wide(_, from, to) {
+function wide(from, to) {
   const room = Math.max((to - from) * 0.02, 30);
   return [from - room, to + room];
 }
@@ -26,7 +26,7 @@ function moments(of, splits) {
 const options = {
   ...size(),
   tzDate: (second) => uPlot.tzDate(new Date(1000 * second), "Etc/UTC"), // as everywhere on the page
-  scales: { x: { range: wide }, y: { range: [-5, 105] } },
+  scales: { x: { range: (of, from, to) => wide(from, of.data[0].length > 1 ? to : from) }, y: { range: [-5, 105] } },
   axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 44, splits: () => [0, 25, 50, 75, 100] }],
   series: [
     { label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" },

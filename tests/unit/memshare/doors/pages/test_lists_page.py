@@ -26,6 +26,7 @@ def test_an_address_without_a_page_is_a_page_with_the_menu_and_for_programs_a_pr
     page = here.get("/nope", headers=BROWSER)
 
     assert (page.status_code, "There is no page at this address." in page.text) == (404, True)
+    assert "<title>Not found" in page.text
     assert '<nav aria-label="Screens">' in page.text
     assert '<nav aria-label="Screens">' in here.get("/journeys/unknown").text
     assert here.get("/nope").json()["title"] == "Not Found"
@@ -56,6 +57,22 @@ def test_a_heading_sorts_the_list_and_turns_its_order(here: TestClient, memory: 
         ["Lamp 2", "Lamp 1", "Lamp 0"], ["Lamp 0", "Lamp 1", "Lamp 2"],
     )  # fmt: skip
     assert headings(here.get("/pool?pool=logic&order=-score").text) == ["Memory", "Kind", "By", "Score ↑", "Made"]
+
+
+def test_journeys_are_sorted_by_a_heading_too(here: TestClient, backend: Backend) -> None:
+    for at, score in enumerate((70, 90, 80)):
+        answered(backend, journey=f"t{at}")
+        graded(backend, f"t{at}", score)
+
+    def listed(query: str) -> list[str]:
+        return re.findall(r'href="/journeys/(t\d)"', here.get(f"/{query}").text)
+
+    assert listed("?order=score") == ["t1", "t2", "t0"]
+    assert listed("?order=-score") == ["t0", "t2", "t1"]
+    assert listed("?order=nothing") == listed("") == ["t2", "t1", "t0"]
+    page = here.get("/?accepted=true&order=score").text
+    assert '<a href="/?accepted=true&amp;order=-score">Score ↓</a>' in page
+    assert headings(page)[-1] == "When"
 
 
 def test_a_journey_is_headed_by_its_question_and_its_memories_by_the_figures_that_differ(
