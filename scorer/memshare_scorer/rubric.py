@@ -161,11 +161,13 @@ MEAN_OF_SEEDS: Literal["mean-of-seeds"] = "mean-of-seeds"
 
 
 class Approval(TomlForm):
-    """Who approved a rubric and when, and the version that was approved."""
+    """Who approved a rubric and when, the version that was approved, and the name of the rubric."""
 
     by: Text
     on: date
     version: str
+    rubric: str | None = None
+    """None: any, as it is not noted."""
 
 
 class Rubric(TomlForm):
@@ -211,8 +213,13 @@ class Rubric(TomlForm):
 
     @property
     def approved(self) -> bool:
-        """True if a person approved this very content."""
-        return self.approval is not None and self.approval.version == self.version
+        """True if a person approved this very content, under this name: a copy is not approved."""
+        return self.approval is not None and self.approval.version == self.version and not self.is_copy
+
+    @property
+    def is_copy(self) -> bool:
+        """True if the approval in the file is of a rubric of another name."""
+        return self.approval is not None and self.approval.rubric not in (None, self.name)
 
     def for_kind(self, kind: str | None) -> tuple[Criterion, ...]:
         """The criteria that apply to a kind, in the rubric's order; never none."""

@@ -81,6 +81,7 @@ def approve(file: Path, by: str, version: str) -> Rubric:
     document = tomlkit.parse(file.read_text(encoding="utf-8-sig"))
     approval = document.setdefault("approval", tomlkit.table())
     approval.update({"by": by.strip(), "on": datetime.now(UTC).date(), "version": version})
+    approval["rubric"] = rubric.name
     _replace(file, tomlkit.dumps(document))
     return read_rubric(file)
 

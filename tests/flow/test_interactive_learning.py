@@ -79,7 +79,7 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     rubric = (
         (BUNDLED / "plan.toml").read_text(encoding="utf-8").replace("threshold = 81", 'threshold = "mean-of-seeds"')
     )
-    (agents / "verse.rubric.toml").write_text(rubric, encoding="utf-8")
+    (agents / "verse.rubric.toml").write_text(rubric.replace('rubric = "plan"', 'rubric = "verse"'), encoding="utf-8")
     empty(redis_folder)
     settings = Settings(data=redis_folder, model="openai:scripted", agents_dir=agents)
     # A message that a killed worker had taken, and not yet noted, is missed after the lease alone.

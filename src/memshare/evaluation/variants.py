@@ -48,12 +48,17 @@ def write_variants(
 ) -> None:
     """Fill a folder for MEMSHARE_AGENTS_DIR: the user's own files, and a copy of each agent for each setup.
 
+    What is no TOML there is linked, as checks need it.
+
     All copies of an agent but those with a threshold of their own have the one in `thresholds`; a worker that runs
     already goes by it from its next task on.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for file in own.glob("*.toml") if own else ():
-        shutil.copyfile(file, folder / file.name)
+    for file in own.iterdir() if own else ():
+        if file.suffix == ".toml":
+            shutil.copyfile(file, folder / file.name)
+        elif not (beside := folder / file.name).is_symlink():
+            beside.symlink_to(file.absolute())  # a check's modules and data, which may be large
     roster = load_roster(own)
     for base in agents:
         for setup in setups:
@@ -67,7 +72,9 @@ def _without_engine(agent: Agent) -> Agent:
 
 def _write(folder: Path, own: Path | None, agent: Agent, setup: Setup, threshold: float) -> None:
     rubric = setup.agent(agent.name)
-    graded_by = find_rubric(setup.label.rubric or agent.rubric, own).model_copy(update={"threshold": threshold})
+    found = find_rubric(setup.label.rubric or agent.rubric, own)
+    approval = found.approval.model_copy(update={"rubric": rubric}) if found.approval and found.approved else None
+    graded_by = found.model_copy(update={"threshold": threshold, "approval": approval})
     with new_file(folder / f"{rubric}{SUFFIX}") as out:
         out.write(tomlkit.dumps(graded_by.model_dump(mode="json", exclude={"name"}, exclude_none=True)))
     changes = {"rubric": rubric, "model": setup.model, "pool": setup.pool(agent)}

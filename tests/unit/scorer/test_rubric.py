@@ -7,6 +7,7 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, find_rubric
+from memshare_scorer.rubric_file import approve
 
 FILE = """\
 domain = "Recipes"
@@ -66,18 +67,28 @@ def test_the_bands_of_a_criterion_are_part_of_what_the_grader_reads() -> None:
 
 def test_an_edited_rubric_is_no_longer_approved(tmp_path: Path) -> None:
     bundled = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
-    assert in_folder(tmp_path, bundled, "mine").approved
+    assert in_folder(tmp_path, bundled, "plan").approved
 
-    edited = in_folder(tmp_path, bundled.replace("general advice", "no advice"), "mine")
+    edited = in_folder(tmp_path, bundled.replace("general advice", "no advice"), "plan")
 
     assert edited.approval is not None
-    assert not edited.approved
+    assert (edited.approved, edited.is_copy) == (False, False)
+
+
+def test_an_approval_does_not_go_with_a_copy_of_the_file(tmp_path: Path) -> None:
+    copy = in_folder(tmp_path, (BUNDLED / "plan.toml").read_text(encoding="utf-8"), "mine")
+
+    assert (copy.approved, copy.is_copy) == (False, True)
+    approved = approve(tmp_path / "mine.rubric.toml", "Ada", copy.version)
+    assert (approved.approved, approved.is_copy) == (True, False)
+    older = (tmp_path / "mine.rubric.toml").read_text().replace('rubric = "mine"\n', "")
+    assert in_folder(tmp_path, older, "mine").approved, "no name was noted"
 
 
 def test_another_threshold_leaves_the_approval_as_it_is(tmp_path: Path) -> None:
     bundled = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
 
-    moved = in_folder(tmp_path, bundled.replace("threshold = 81", 'threshold = "mean-of-seeds"'), "mine")
+    moved = in_folder(tmp_path, bundled.replace("threshold = 81", 'threshold = "mean-of-seeds"'), "plan")
 
     assert moved.threshold == "mean-of-seeds"
     assert moved.approved

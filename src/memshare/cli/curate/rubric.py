@@ -159,6 +159,8 @@ def _approval(rubric: Rubric) -> str:
     if rubric.approval is None:
         return "not approved"
     given = f"approved by {rubric.approval.by} on {rubric.approval.on}"
+    if rubric.is_copy:
+        return f"not approved: it was {given} as the rubric {rubric.approval.rubric!r}, which it was copied from"
     return given if rubric.approved else f"edited since it was {given}: approve it again"
 
 

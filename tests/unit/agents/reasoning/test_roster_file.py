@@ -7,6 +7,7 @@ import pytest
 from memshare.evaluation.variants import Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
+from memshare_scorer.rubric import find_rubric
 
 COOK = """description = "Answers about food."
 instructions = "Answer."
@@ -54,6 +55,20 @@ def test_what_no_engine_can_use_is_refused(tmp_path: Path, more: str, expected: 
         load_roster(tmp_path)
 
     assert expected in str(caught.value)
+
+
+def test_copies_of_agents_have_beside_them_what_their_checks_read(tmp_path: Path) -> None:
+    (own := tmp_path / "own").mkdir()
+    (own / "cook.toml").write_text(COOK)
+    (own / "answers.jsonl").write_text("{}\n")
+    setup = Setup(Label("copy", lambda pool, _: pool), "offline", 0)
+
+    for _ in range(2):  # as an experiment does that goes on
+        write_variants(tmp_path / "copies", own, ["cook"], [setup], {})
+
+    rubric = find_rubric(setup.agent("cook"), tmp_path / "copies")
+    assert (rubric.folder / "answers.jsonl").read_text() == "{}\n"
+    assert rubric.approved, "as the rubric was of which it is a copy"
 
 
 def test_tools_lie_beside_the_file_wherever_a_copy_of_it_is_written(tmp_path: Path) -> None:
