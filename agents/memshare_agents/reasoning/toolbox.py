@@ -13,7 +13,7 @@ import anyio
 import httpx2
 
 from memshare_agents.reasoning.operator import Operator
-from memshare_agents.reasoning.tools import ToolOffer, function_tool, operator_of, sql_tool
+from memshare_agents.reasoning.tools import ToolOffer, function_tool, left_out, operator_of, sql_tool
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe.masking import masked
 
@@ -44,7 +44,7 @@ class McpServer:
         self._ask_after = 0.0
 
     def offers(self) -> tuple[Sequence[ToolOffer], str]:
-        """Its tools as it last listed them, and why it did not just now, or nothing."""
+        """Its tools as it last listed them, and why not all, or not just now, or nothing."""
         if time.monotonic() >= self._ask_after:
             try:
                 listed = self._ask(lambda client: client.list_tools())
@@ -52,7 +52,8 @@ class McpServer:
                     ToolOffer(one.name, one.description or "", one.input_schema, partial(self._call, one.name))
                     for one in listed.tools[:MOST_LISTED]
                 )
-                self._failed, self._ask_after = "", time.monotonic() + LISTED_FOR
+                many, self._ask_after = len(listed.tools), time.monotonic() + LISTED_FOR
+                self._failed = f"Of its {many} tools the first {MOST_LISTED} count." if many > MOST_LISTED else ""
             except GiveUp as error:
                 self._failed, self._ask_after = f"Its tools were not listed: {error}", time.monotonic() + AWAY_FOR
                 log.warning("%s", self._failed)
@@ -124,26 +125,27 @@ class Toolbox:
         self._servers = servers
         self._taken = frozenset(taken)
         self._own: dict[str, Operator[Any]] = {}
-        for one in own:
-            self._add(self._own, one)
+        self._notes = [note for one in own for note in self._add(self._own, one)]
 
     def operators(self) -> tuple[dict[str, Operator[Any]], tuple[str, ...]]:
-        """The operators by name, and a sentence on each server that could not be asked for its tools."""
-        found, notes = dict(self._own), []
+        """The operators by name, and sentences on what could not be listed, and on what fits no plan."""
+        found, notes = dict(self._own), [*self._notes]
         for server in self._servers:
             offers, failed = server.offers()
             notes += [failed] if failed else []
             for one in offers:
                 try:
-                    self._add(found, one)
+                    notes += self._add(found, one)
                 except BadInput as error:
-                    log.warning("Left out a tool of %s: %s", server.url, error)
+                    notes.append(f"A tool was left out: {error}")
         return found, tuple(notes)
 
-    def _add(self, found: dict[str, Operator[Any]], tool: ToolOffer) -> None:
+    def _add(self, found: dict[str, Operator[Any]], tool: ToolOffer) -> list[str]:
         if tool.name in self._taken | found.keys():
             raise BadInput(f"No tool can be called {tool.name!r}: an operator is. Give it another name.")
         found[tool.name] = operator_of(tool)
+        names = ", ".join(map(repr, left_out(tool, found[tool.name])))
+        return [f"The tool {tool.name!r} was offered without arguments that fit no plan: {names}."] if names else []
 
 
 def open_toolbox(tools: Sequence[str], database: str | None, seconds: float, taken: Iterable[str]) -> Toolbox:

@@ -72,6 +72,12 @@ def operator_of(tool: ToolOffer) -> Operator[Any]:
     return Operator(tool.name, " ".join(plain(" ".join(told)).split())[:MOST_DESCRIBED], arguments, partial(_run, tool))
 
 
+def left_out(tool: ToolOffer, operator: Operator[Any]) -> list[str]:
+    """The arguments of a tool that no plan of its operator can name."""
+    given: Any = operator.arguments.model_fields["input"].annotation
+    return [str(name)[:80] for name in tool.schema.get("properties") or {} if name not in given.__annotations__]
+
+
 def _run(tool: ToolOffer, arguments: Any, _context: Context) -> OperatorResult:
     given = {name: value for name, value in arguments.input.items() if value is not None}
     try:

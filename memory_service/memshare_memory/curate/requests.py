@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from datetime import date, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from memshare_broker.wire.forms import Label, Moment, Percent, Written
 from memshare_broker.wire.grades import CriterionScore
@@ -22,7 +23,15 @@ def _end_of_day(given: Any) -> Any:
         raise ValueError("expected a day such as 2026-12-31 (UTC), or Unix time in seconds") from error
 
 
-Until = Annotated[Moment, BeforeValidator(_end_of_day, json_schema_input_type=float | date)]  # or the last day
+def _to_come(until: float) -> float:
+    if until <= time.time():
+        raise ValueError("it is past: give a day or a time that is to come, or let the memory be hidden")
+    return until
+
+
+Until = Annotated[  # or the last day
+    Moment, BeforeValidator(_end_of_day, json_schema_input_type=float | date), AfterValidator(_to_come)
+]
 
 
 class GivenMemory(Message):

@@ -76,7 +76,7 @@ def test_the_tools_of_a_server_are_operators(url: str) -> None:
 
     found, notes = Toolbox(servers=[server], taken=OPERATORS).operators()
 
-    assert notes == ()
+    assert notes == ("A tool was left out: No tool can be called 'browser': an operator is. Give it another name.",)
     assert list(found) == ["high_water", "broken", "slow", "huge"], "the engine's own browser stays"
     assert found["high_water"].does == "Tells the high water of a place."
     assert call(server, "high_water") == "Ulm, 1 days: 4.2 m"

@@ -245,6 +245,16 @@ def test_no_tool_takes_the_place_of_another_operator() -> None:
             Toolbox([offer(), offer(name)], taken=OPERATORS)
 
 
+def test_what_of_a_tool_fits_no_plan_is_noted() -> None:
+    tool = offer(word={"type": "string"}, place={"type": "object"})
+    whole = tool._replace(schema={**tool.schema, "required": ["word"]})
+
+    found, notes = Toolbox([whole], taken=OPERATORS).operators()
+
+    assert list(found) == ["lookup"]
+    assert notes == ("The tool 'lookup' was offered without arguments that fit no plan: 'place'.",)
+
+
 def test_a_tool_that_fails_later_leaves_its_step_an_error() -> None:
     def away(_given: Mapping[str, Any]) -> str:
         raise TryAgain("It is away.")

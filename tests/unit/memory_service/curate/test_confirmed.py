@@ -103,7 +103,7 @@ def test_what_is_valid_no_longer_is_hidden_and_not_recalled_until_a_person_shows
 
     now = time.time()
     over, later, ever = (
-        NewMemory(pool="poem", prompt=f"red lamp {number}", answer="Yes.", valid_until=until)
+        NewMemory(pool="poem", prompt=f"red lamp {number}", answer="Yes.").model_copy(update={"valid_until": until})
         for number, until in enumerate((now - 1, now + DAY, None))
     )
     gone, staying, _ = curate.add([over, later, ever])
@@ -111,7 +111,7 @@ def test_what_is_valid_no_longer_is_hidden_and_not_recalled_until_a_person_shows
     assert shown() == 2
     hidden = curate.get(gone)
     assert (hidden.status, hidden.why_hidden) == ("hidden", "the time until which it was valid is over")
-    curate.edit(Edit(id=staying, valid_until=now - 2))
+    curate.edit(Edit(id=staying).model_copy(update={"valid_until": now - 2}))
     assert shown() == 1
 
     back = curate.edit(Edit(id=gone, status="active"))
@@ -120,12 +120,15 @@ def test_what_is_valid_no_longer_is_hidden_and_not_recalled_until_a_person_shows
 
 
 def test_a_day_ends_with_its_last_second_and_anything_else_is_refused() -> None:
-    given = NewMemory(pool="poem", answer="Yes.", valid_until="2026-12-31")  # type: ignore[arg-type]
+    given = NewMemory(pool="poem", answer="Yes.", valid_until="2099-12-31")  # type: ignore[arg-type]
 
-    assert given.valid_until == 1_798_761_599
+    assert given.valid_until == 4_102_444_799
     assert NewMemory.model_validate_json(given.model_dump_json()) == given
     with pytest.raises(ValidationError, match=r"a day such as 2026-12-31 \(UTC\)"):
         Edit(id=remembered("lamp")[0].id, valid_until="soon")  # type: ignore[arg-type]
+    for past in ("2025-12-31", time.time() - 1):
+        with pytest.raises(ValidationError, match="it is past"):
+            NewMemory(pool="poem", answer="Yes.", valid_until=past)  # type: ignore[arg-type]
 
 
 def test_a_memory_of_an_older_release_reads_and_is_not_damaged(curate: Curate, one: Memory) -> None:
