@@ -15,6 +15,7 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import NOW, Sample, count
 from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask, Said
 from memshare_broker.wire.messages import PaidTask
+from memshare_broker.wire.spaces import space_of
 from memshare_llm.batches import TOO_MUCH
 from memshare_llm.no_model import NoModelSet
 from memshare_trainer.labels import Labeller
@@ -104,6 +105,7 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
 
 
 def _counted(pool: str, record: Lesson) -> tuple[Sample, ...]:
+    pool = space_of(pool)  # there are as many of people's own as there are people
     refused = (count("memshare_retriever_refused_total", pool=pool),) if record.refused else ()
     taught = record.outcome in ("learnt", "held out")
     ended = (count("memshare_last_lesson_timestamp_seconds", NOW, pool=pool),) if taught else ()

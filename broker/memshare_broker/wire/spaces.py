@@ -98,6 +98,12 @@ def owner_of(pool: str) -> str | None:
     return pool.partition("/")[2] or None
 
 
+def space_of(pool: str) -> str:
+    """The space of a pool, as agents' files name it: one name for the own pools of all submitters."""
+    name, slash, _ = pool.partition("/")
+    return f"{name}/{SUBMITTER}" if slash else name
+
+
 def fits(space: str, pool: str) -> bool:
     """True if a space is this pool, or is it for the pool's owner."""
     return pool == space.replace(SUBMITTER, owner_of(pool) or SUBMITTER)

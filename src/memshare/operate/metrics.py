@@ -18,6 +18,7 @@ from redis.exceptions import ResponseError
 from memshare_broker.delivery.ledger import failed_tries, queue_states
 from memshare_broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOLS, read_field
 from memshare_broker.presence import present
+from memshare_broker.wire.spaces import owner_of, space_of
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
 from memshare_llm.limits.usage import UsageLog
@@ -98,22 +99,23 @@ class SharedMetrics(Collector):
 
     def _pools(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")
-        sizes: dict[tuple[str, ...], float] = {}
+        sizes, spaces = Counter[tuple[str, ...]](), defaultdict[str, list[str]](list)
         for pool, by in pools.items():
             with unreadable.skipping("pool sizes"):
                 pool.encode()  # a lone surrogate would end the whole reply
-                sizes |= {(pool, status): float(number) for status, number in by.items()}
+                spaces[space_of(pool)].append(pool)
+                sizes.update({(space_of(pool), status): int(number) for status, number in by.items()})
         yield _gauge("memshare_pool_memories", "Memories, by status.", ["pool", "status"], sizes)
         spread: dict[tuple[str, ...], float] = {}
-        for pool in sorted(pools):
+        for space, of in sorted(spaces.items()):
             with unreadable.skipping("credibility"):
-                arms = [arm for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
+                arms = [arm for pool in of for arm in self._arms.some(pool, ARMS_READ) if arm.credits]
                 tried = [arm for arm in arms if arm.is_tried]
                 if arms:
                     known = upper_bounds(tried, np.array([as_shown(arm) for arm in tried]), self._arms.bandit.alpha)
                     bounds = [*known, *[UNTRIED] * (len(arms) - len(tried))]
                     for quantile, p in zip(QUANTILES, np.quantile(bounds, QUANTILES), strict=True):
-                        spread[pool, str(quantile)] = float(p)
+                        spread[space, str(quantile)] = float(p)
         about = "Credibility p of the memories that were shown and graded, as they were shown."
         yield _gauge("memshare_credibility", about, ["pool", "quantile"], spread)
 
@@ -126,7 +128,8 @@ class SharedMetrics(Collector):
         for text in sorted(known):
             with unreadable.skipping("retrievers"):
                 pool, of = json.loads(text)
-                pairs.append((str(pool), str(of)))
+                if owner_of(pool) is None:  # a retriever of each submitter's own pool has no figure with others
+                    pairs.append((str(pool), str(of)))
         pools = [pool for pool, of in pairs if encoder in (None, of)]
         encoders = {pool: of for pool, of in pairs if encoder in (None, of)}
         texts = self._client.mget([version_key(pool, encoders[pool]) for pool in pools]) if pools else []

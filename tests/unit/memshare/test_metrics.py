@@ -19,11 +19,13 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.observe.metrics import COUNTED, METRICS, POOLS, count, observe
 from memshare_broker.presence import Presence, announce
+from memshare_broker.wire.lessons import Lesson
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.budget import Budget, Cap, Holder
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.belief.bandit import Arm, Arms, Credit, as_shown
 from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
+from memshare_trainer.learn import _counted
 from memshare_trainer.lessons.lesson_log import RETRIEVERS
 from tests.support.deployment import patient
 
@@ -154,6 +156,22 @@ def test_pools_and_the_spread_of_credibility(redis_client: redis.Redis) -> None:
     low, high = 0.5**0.5, 0.5 + 0.5**0.5
     spread = {"0.1": low + 0.05, "0.5": (low + high) / 2, "0.9": high - 0.05}
     assert found["memshare_credibility"] == pytest.approx({("poem", name): p for name, p in spread.items()})
+
+
+def test_pools_of_ones_own_are_one_pool_however_many_submitters_there_are(redis_client: redis.Redis) -> None:
+    redis_client.set(POOLS, json.dumps({"mine/ada": {"active": 2}, "mine/bob": {"active": 3}, "mine": {"active": 1}}))
+    x = np.ones(6) / np.sqrt(6)
+    for pool in ("mine/ada", "mine/bob"):
+        Arms(redis_client).add(pool, "t1", [Credit(uuid4(), x, 1.0)])
+        redis_client.sadd(RETRIEVERS, json.dumps([pool, "e"]))
+
+    found = scrape(redis_client)
+
+    assert found["memshare_pool_memories"] == {("mine/{submitter}", "active"): 5, ("mine", "active"): 1}
+    assert {pool for pool, _ in found["memshare_credibility"]} == {"mine/{submitter}"}
+    assert "memshare_retriever_version" not in found
+    [lessons] = _counted("mine/ada", Lesson(outcome="no update", reason="none"))
+    assert "ada" not in lessons.field
 
 
 def test_the_context_of_an_arm_is_the_one_that_it_was_credited_in() -> None:
