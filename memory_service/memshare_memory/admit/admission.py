@@ -12,7 +12,7 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.hops import COMPARE, NextMessage
 from memshare_broker.delivery.journey_records import OPINION, noted
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
@@ -161,6 +161,9 @@ class Admission:
             return Settlement(memory_id=memory.id, outcome="stored", reason=reason), ()
         outcome: Literal["stored", "replaced"] = "stored"
         reason = "it is good enough"
+        is_compared = any(one.hop is COMPARE or getattr(one.body, "rivals", ()) for one in following)
+        if is_compared and recall.is_unproven(memory):
+            reason += "; beside what is proven on the same question it is shown once it was compared with that"
         if stale:
             reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
         elif rivals:

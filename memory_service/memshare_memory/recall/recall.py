@@ -170,6 +170,11 @@ class Recall:
         """How credible memories are that were recalled; None where nothing is ranked by it."""
         return self._ranking.of_hits(hits) if self._ranking else [None] * len(hits)
 
+    def is_unproven(self, memory: Memory) -> bool:
+        """True if others' words speak for the memory's submitter nowhere in its pool."""
+        known = self._retriever.adapter(memory.pool).proven_submitters
+        return known is not None and memory.submitter not in known
+
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
         """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import getpass
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,6 +17,8 @@ MemoryId = Annotated[
 Pool = Annotated[str | None, typer.Option(help="The pool; it may be left out where only one has memories.")]
 OnlyPool = Annotated[str | None, typer.Option("--pool", help="Only this pool.")]
 ValidUntil = Annotated[str | None, typer.Option(metavar="DAY", help="Last day (UTC) of its use, such as 2026-12-31.")]
+Chosen = Literal["active", "hidden", "stale", "any"]
+"""A status of memories, or any."""
 Rows = Annotated[int, typer.Option("--limit", min=1, help="Maximum rows per table; --json is complete.")]
 By = Annotated[
     str | None, typer.Option("--by", metavar="NAME", help="Name recorded for it. [default: your login name]")

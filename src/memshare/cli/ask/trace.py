@@ -164,6 +164,9 @@ def trace(
         console.print(f"{told}{hides}")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
+    if journey.verified is False:
+        why = "its last step did not verify the answer" if journey.steps else "it is no answer"
+        console.print(f"It ends here: {why}, so it is neither graded nor remembered.")
     if journey.outcome is not None:
         became = f" → memory {short_id(journey.memory_id)}" if journey.memory_id else ""
         console.print(f"{journey.outcome}: {shorten_ids(journey.reason or '')}{became}")

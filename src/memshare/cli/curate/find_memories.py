@@ -12,7 +12,7 @@ from rich.text import Text
 from memshare.cli.condition_options import takes_conditions
 from memshare.cli.curate.forgetting import say_stale, written_from
 from memshare.cli.operating import note
-from memshare.cli.options import By, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
+from memshare.cli.options import By, Chosen, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
 from memshare.client.replies import StatsReply
@@ -34,7 +34,7 @@ from memshare_broker.wire.forms import checked
 from memshare_memory.belief.lift import Lift, Tried
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.messages import LONGEST_PAGE, Conditions, RecallRequest
-from memshare_memory.memory import KNOWLEDGE, Memory, Status
+from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Order, SortKey, Where
 
@@ -140,8 +140,6 @@ Sort = Literal["id", "time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
 _COLUMNS = ("id", "score", "kind")
 
-OfStatus = Annotated[Status | None, typer.Option(help="Only of this status.")]
-
 
 @takes_conditions
 def search(
@@ -194,7 +192,7 @@ def list_memories(
     pool: OnlyPool = None,
     *,
     conditions: Conditions,
-    status: OfStatus = None,
+    status: Annotated[Chosen, typer.Option(help="With this status.")] = "any",
     limit: Annotated[int, typer.Option(min=1, help="Maximum number of memories.")] = 50,
     sort: Annotated[Sort, typer.Option(help="What to sort by, the newest or highest first.")] = "time",
     ascending: Annotated[bool, typer.Option("--ascending", help="With --sort: the lowest first.")] = False,
@@ -208,12 +206,14 @@ def list_memories(
     """
     client = Client()
     require_pool(client, pool)
-    where = conditions.where(pool=pool, status=status)
+    where = conditions.where(pool=pool, status=None if status == "any" else status)
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
     more: dict[str, Callable[[Memory], object]] = {"because": because} if status == "stale" else {}
-    if status is None and any(memory.status != "active" for memory in found):
+    if status == "any" and any(memory.status != "active" for memory in found):
         more = {"status": lambda memory: memory.status}
+    if pool is None:
+        more = {"pool": lambda memory: memory.pool, **more}
     columns = [*_COLUMNS, *text_columns(), *more]
     rows = [(*row(memory), *(tell(memory) for tell in more.values())) for memory in found]
     shown: list[dict[str, Any]] = [memory.model_dump(mode="json") for memory in found]

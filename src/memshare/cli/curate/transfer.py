@@ -25,7 +25,7 @@ from memshare.cli.curate.graded_traces import (
     read_graded,
     show_graded,
 )
-from memshare.cli.options import Json, OnlyPool, Submitter, Yes
+from memshare.cli.options import Chosen, Json, OnlyPool, Submitter, Yes
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids
@@ -138,10 +138,6 @@ def _bring_in_facts(client: Client, chat: Chat, title: str, group: Sequence[Memo
     fresh = {one.id: one for one in reversed(facts) if one.id in new}  # of a fact that is said twice, the first
     client.memories.restore([*fresh.values(), *group])
     return len(fresh)
-
-
-Chosen = Literal["active", "hidden", "stale", "any"]
-"""A status, or any."""
 
 
 def export(

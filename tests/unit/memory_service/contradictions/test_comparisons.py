@@ -4,9 +4,11 @@ import pytest
 import redis
 
 from memshare_broker.presence import AgentCard, Presence, announce
+from memshare_broker.wire.grades import Settlement
 from memshare_broker.wire.lessons import CompareTask, LessonTask
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.trust import Trust, decide
 from memshare_memory.contradictions.comparisons import rivals_of
 from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.memory import KNOWLEDGE
@@ -36,6 +38,21 @@ def test_a_new_memory_is_compared_with_those_that_answer_the_same_question(settl
 
     assert compared(settle, recall, f"{NEAR} now", "It is blue.", "3") == ["It is red."]
     assert compared(settle, recall, NEAR, "it is  BLUE.", "4") == ["It is red."], "what says the same denies nothing"
+
+
+def test_what_is_withheld_until_it_was_compared_says_so(
+    settle: SettleStage, recall: Recall, redis_client: redis.Redis
+) -> None:
+    compared(settle, recall, NEAR, "It is red.", "1")
+
+    def reason(journey: str, answer: str) -> str:
+        record = settle.run(journey, graded(recall, NEAR, answer, journey=journey)).record
+        assert isinstance(record, Settlement)
+        return record.reason
+
+    assert "it is shown once it was compared" in reason("2", "It is blue.")
+    decide(redis_client, "poem", graded(recall, NEAR, "").task.submitter, Trust(said="trust", by="ada", at=1))
+    assert reason("3", "It is green.") == "it is good enough"
 
 
 def test_what_is_made_up_is_compared_with_nothing(

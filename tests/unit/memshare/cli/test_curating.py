@@ -243,7 +243,9 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
     def listed(*words: str) -> list[str]:
         return [one["id"] for one in terminal.json("memories", "list", "--pool", "poem", *words)]
 
-    assert listed("--sort", "score") == [july, hidden, may]
+    assert listed("--sort", "score") == listed("--sort", "score", "--status", "any") == [july, hidden, may]
+    heads = [terminal.run("memories", "list", *words).stdout.split("\n")[0] for words in ((), ("--pool", "poem"))]
+    assert ["pool" in one for one in heads] == [True, False]
     assert listed("--sort", "time", "--ascending", "--limit", "1") == [may]
     assert listed("--since", "2026-06-01", "--status", "stale") == [july]
     refused = terminal.run("memories", "list", "--until", "2026-06-01T10:00", code=2).stderr
@@ -384,5 +386,5 @@ def test_the_checks_are_run_again_and_a_memory_says_why_it_is_hidden_and_until_w
     assert "valid until 2099-12-31" in terminal.run("memories", "show", ids[0]).stdout
     assert "0 memories checked" in terminal.run(*recheck, "--agent", "city").stdout
     broken = terminal.run(*recheck, code=1)
-    assert "2 of 2 memories fail, which is more than half" in " ".join(broken.stdout.split())
+    assert "2 of 2 memories fail, which is more than half" in " ".join(broken.stderr.split())
     assert memory.get(UUID(ids[0])).status == "active"

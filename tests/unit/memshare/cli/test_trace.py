@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -37,7 +38,9 @@ def memories(memory: MemoryClient) -> list[Memory]:
     return found
 
 
-def answered(client: redis.Redis, shown: list[Shown], withheld: Shown, said: str = "A lamp.") -> None:
+def answered(
+    client: redis.Redis, shown: list[Shown], withheld: Shown | None, said: str = "A lamp.", **fields: Any
+) -> None:
     ledger = Ledger(client, keep_days=1)
     entry = Entry(
         id=TASK, task="agents.poem", queue="poem", journey=TASK, stage="answer", begins=True, has_result=True,
@@ -46,7 +49,7 @@ def answered(client: redis.Redis, shown: list[Shown], withheld: Shown, said: str
     assert ledger.open(entry, 0)
     answer = Answer(
         task_id=TASK, agent="poem", kind=None, answer=said, model="scripted", memories=tuple(shown),
-        retriever_version=0, usage=Usage(), seconds=0.1, withheld=withheld,
+        retriever_version=0, usage=Usage(), seconds=0.1, withheld=withheld, **fields,
     )  # fmt: skip
     ledger.commit(entry, answer.model_dump(mode="json"))
 
@@ -96,6 +99,14 @@ def test_the_text_of_a_model_is_shown_in_any_encoding_and_its_json_is_exact(
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
+def test_an_answer_that_nobody_grades_has_an_end_that_says_so(terminal: Terminal, redis_client: redis.Redis) -> None:
+    answered(redis_client, [], None, said="Nothing near enough.", verified=False)
+
+    assert "It ends here: it is no answer, so it is neither graded nor remembered." in " ".join(
+        terminal.run("trace", TASK).stdout.split()
+    )
+
+
 def test_moments_are_in_utc_as_the_days_of_filters_are(
     terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], zone: str
 ) -> None:
