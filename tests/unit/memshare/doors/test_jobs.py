@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from subprocess import Popen
@@ -44,6 +44,11 @@ def running(backend: Backend, script: str) -> list[list[str]]:
 
     backend.command = command
     return words
+
+
+def until(end: Path) -> str:
+    """A script of Python that ends once a file is there."""
+    return f"import pathlib, time\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(.01)"
 
 
 def test_a_button_makes_a_backup_and_the_page_says_so(
@@ -86,9 +91,7 @@ def test_why_a_job_came_to_nothing_is_told_where_it_is_begun(
 
 
 def test_one_of_a_kind_is_at_work_at_a_time(here: TestClient, backend: Backend, tmp_path: Path) -> None:
-    running(
-        backend, f"import pathlib, time\nwhile not pathlib.Path({str(tmp_path / 'end')!r}).exists(): time.sleep(.01)"
-    )
+    running(backend, until(tmp_path / "end"))
 
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 202
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 409
@@ -101,26 +104,30 @@ def test_one_of_a_kind_is_at_work_at_a_time(here: TestClient, backend: Backend, 
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 202
 
 
-@pytest.mark.parametrize("kind", ["trial", "consolidation", "backup"])
-def test_of_many_who_begin_a_job_as_the_last_one_has_ended_one_does(
-    backend: Backend, tmp_path: Path, kind: Any
-) -> None:
-    end = str(tmp_path / "end")
-    words = running(backend, f"import pathlib, time\nwhile not pathlib.Path({end!r}).exists(): time.sleep(.01)")
-    last = JobReply(kind=kind, about="", by="Ada", began=1, ended=2)
-    backend.redis.set(f"{JOB}{kind}", last.model_dump_json())
+def test_of_two_who_begin_a_job_as_the_last_one_has_ended_one_does(backend: Backend, tmp_path: Path) -> None:
+    end, pool = tmp_path / "end", backend.redis.connection_pool
+    words = running(backend, until(end))
+    last = JobReply(kind="trial", about="", by="Ada", began=1, ended=2)
+    backend.redis.set(f"{JOB}trial", last.model_dump_json())
+    begun: list[JobReply] = []
+    with closing(Backend(backend.settings)) as others:
+        others.command = backend.command
 
-    def one(number: int) -> bool:
-        try:
-            return begin(backend, Caller(f"Bo {number}", frozenset({"admin"})), kind).ended is None
-        except Conflict:
-            return False
+        def read(connection: Any, *given: Any, **options: Any) -> Any:
+            said = read_response(connection, *given, **options)
+            if not begun and "Ada" in str(said):  # another begins between what is read and what is written
+                begun.append(begin(others, Caller("Bo", frozenset({"admin"})), "trial"))
+            return said
 
-    with ThreadPoolExecutor(16) as people:
-        began = sum(people.map(one, range(16)))
-    Path(end).touch()
+        read_response = pool.connection_class.read_response
+        pool.connection_class = type("MeanwhileConnection", (pool.connection_class,), {"read_response": read})
+        pool.reset()
+        with pytest.raises(Conflict):
+            begin(backend, Caller("Cy", frozenset({"admin"})), "trial")
+        end.touch()
+        wait_for(lambda: JobReply.model_validate_json(others.redis.get(f"{JOB}trial") or "").ended, 20, "its end")
 
-    assert (began, len(words)) == (1, 1)
+    assert ([one.by for one in begun], len(words)) == (["Bo"], 1)
 
 
 def cluster(number: int, **fields: Any) -> ClusterReply:
@@ -137,8 +144,7 @@ def with_concepts(backend: Backend, *clusters: ClusterReply) -> None:
 def test_a_cluster_is_summed_up_at_its_button_and_shown_anew(
     here: TestClient, backend: Backend, shelf: dict[str, str], tmp_path: Path
 ) -> None:
-    end = str(tmp_path / "end")
-    words = running(backend, f"import pathlib, time\nwhile not pathlib.Path({end!r}).exists(): time.sleep(.01)")
+    words = running(backend, until(tmp_path / "end"))
     backend.settings = backend.settings.model_copy(update={"model": "openai:writer"})
     said = {"text": "Lamps burn.", "cites": [shelf["logic"]]}
     with_concepts(
@@ -156,7 +162,7 @@ def test_a_cluster_is_summed_up_at_its_button_and_shown_anew(
     assert words == [["concepts", "summary", "3", "--again", "--pool=logic", "--submitter=anonymous", "--json"]]
     assert page.count("At work") == 1
     assert 'hx-target="#cluster-3"' in page
-    Path(end).touch()
+    (tmp_path / "end").touch()
     wait_for(lambda: ended(here), 20, "the job to end")
     assert (ended(here)[0]["about"], ended(here)[0]["clusters"]) == ("logic", [3])
     assert "logic" not in backend.concepts, "the summary would be missing"
