@@ -10,11 +10,16 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
 
+from memshare.doors.server import rest_app
+from memshare.operations.backend import Backend
+from memshare.operations.jobs import JOB
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
@@ -312,8 +317,48 @@ def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deploy
 
     [(_, asked)] = model.asked
     assert asked["goal"] == "hypotheses"
-    assert " and " in asked["about"]
+    assert " and ".join(one["cluster"] for one in asked["groups"]) == asked["about"]
+    assert [len(one["examples"]) > 1 for one in asked["groups"]] == [True, True]
     assert [one["question"] for one in listed] == ["Would tides bend a photon?"]
+
+
+def test_what_the_map_has_written_stands_where_the_page_shows_it(deployment: Deployment) -> None:
+    questions = ["Which comet comes back last?", "Why is amber warm?"]
+    model.replies["NewQuestions"] = new_questions(questions[:1], questions[1:])
+    model.replies["SummaryOfField"] = {"sentences": [{"text": "It is so.", "cites": ["memory_1"]}]}
+    with closing(Backend(deployment.settings)) as backend:
+        environment = deployment.environment | {"COLUMNS": "10000"}
+        backend.command = lambda words, said: subprocess.Popen(
+            [sys.executable, "-m", "memshare", *words], env=environment, text=True, stderr=said
+        )
+        app = rest_app(backend)
+        app.state.is_same_user = lambda *_: True  # there is no connection that a kernel would know
+        here = TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
+
+        def done(**job: Any) -> str | None:
+            assert here.post("/v1/jobs", json={"pool": POOL, **job}).status_code == 202
+            [last] = wait_for(lambda: [one for one in here.get("/v1/jobs").json() if one["ended"]], 120, "its end")
+            connect(deployment.settings.redis).delete(f"{JOB}{last['kind']}")
+            return last["fault"]
+
+        def proposed() -> dict[str, str]:
+            needs = [one["question"] for one in here.get("/v1/needs").json()["needs"] if one["question"]]
+            return {one["question"]: one["id"] for one in needs if "to anonymous" in one["why"]}
+
+        assert done(kind="questions", clusters=[1, 2], topic="comets") is None
+        [(question, id_of)] = proposed().items()
+        assert question == questions[0]
+        assert "*Needs you*" in str(done(kind="questions", clusters=[1]))
+        here.post(f"/v1/concepts/{POOL}/question", json={"question": id_of, "do": "drop"})
+        assert done(kind="questions", clusters=[1]) is None
+        assert list(proposed()) == questions[1:]
+        asked = next(one for name, one in model.asked if name == "NewQuestions")
+        assert (len(asked["groups"]), asked["topic"]) == (2, "comets")
+
+        before = {one["number"]: one["summary"] for one in here.get(f"/v1/concepts/{POOL}").json()["clusters"]}
+        assert done(kind="summary", clusters=[1]) is None
+        after = {one["number"]: one["summary"] for one in here.get(f"/v1/concepts/{POOL}").json()["clusters"]}
+        assert ([each["text"] for each in after[1]], before[1]) == (["It is so."], [])
 
 
 def test_gaps_are_explored_within_the_days_calls_and_questions(deployment: Deployment, tmp_path: Path) -> None:

@@ -78,6 +78,9 @@ class Target(Message):
     topics: tuple[str, ...]
     examples: tuple[UUID, ...]
     direction: Direction = "alike"
+    groups: tuple[tuple[str, int], ...] = Field(
+        default=(), description="the name of each cluster, and how many of the examples are its, in their order"
+    )
 
 
 class WantedQuestions(Message):

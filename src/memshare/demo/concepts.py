@@ -91,9 +91,7 @@ def _ask(
     progress("A new question")
     with paid_chat(client.settings, "agents", "demo") as chat:
         proposer = Proposer(chat, client.memories, POOL)
-        proposals = proposer.propose(
-            WantedQuestions(target=target, count=QUESTIONS), [concepts.memories[one] for one in target.examples]
-        )
+        proposals = proposer.propose(WantedQuestions(target=target, count=QUESTIONS), concepts.memories)
     asked: list[Journey] = []
     for number, one in enumerate(proposals, 1):
         progress(f"Question {number}")

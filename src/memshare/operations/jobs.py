@@ -7,8 +7,9 @@ import threading
 import time
 from contextlib import suppress
 from subprocess import TimeoutExpired
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
+import redis
 from pydantic import Field
 from redis.exceptions import RedisError
 
@@ -20,13 +21,29 @@ from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import Label
+from memshare_concepts.asking.proposing import EXAMPLES
+from memshare_concepts.asking.round import Told
+from memshare_concepts.quoting import LONGEST
+from memshare_concepts.summaries import MOST_CHARACTERS
+from memshare_llm.chat import CHARACTERS_PER_TOKEN
 from memshare_scorer.draft import DOMAIN_LIMIT
 from memshare_scorer.rubric import SUFFIX
 
 JOB = "memshare:job:"
 """Key of the last job of a kind, which is gone soon after the process that follows it."""
-OF_POOL: tuple[JobKind, ...] = ("concepts", "recheck")
 LASTS, LOOK, KEEP = 60, 5, 7 * 86_400  # seconds
+OF_POOL: tuple[JobKind, ...] = ("concepts", "questions", "recheck", "summary")
+TAKES: dict[JobKind, set[str]] = {
+    "concepts": {"pool"}, "recheck": {"pool"}, "rubric": {"name", "domain"},
+    "questions": {"pool", "clusters"}, "summary": {"pool", "clusters"},
+}  # fmt: skip
+"""What a job has to be given, if anything."""
+TOKENS: dict[JobKind, int] = {
+    "questions": 2 * EXAMPLES * LONGEST // CHARACTERS_PER_TOKEN, "summary": MOST_CHARACTERS // CHARACTERS_PER_TOKEN,
+}  # fmt: skip
+"""Of the memories in a call of the agents' model, at most."""
+MOST_CLUSTERS = 4  # of new questions: each then has two examples, and all of them eight
+ClusterNumbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(max_length=MOST_CLUSTERS)]
 RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 
 
@@ -52,38 +69,55 @@ def begin(
     pool: Label | None = None,
     name: RubricPath | None = None,
     domain: Annotated[str | None, Field(min_length=1, max_length=DOMAIN_LIMIT)] = None,
+    clusters: ClusterNumbers = (),
+    topic: Told | None = None,
+    goal: Told | None = None,
 ) -> JobReply:
     """Begin a job; raises `Conflict` while one of its kind is at work, `BadInput` for what this server cannot do."""
     caller.require("admin")
     caller.require_pool(pool or "") if kind in OF_POOL else caller.require_all()
-    words = _words(backend.settings, kind, pool, name, domain)
+    given = {"pool": pool, "name": name, "domain": domain, "clusters": clusters, "topic": topic, "goal": goal}
+    words = _words(backend.settings, caller.name, kind, **given)
     if backend.command is None:
         raise BadInput("This server begins no jobs: use the command line of a machine of this deployment.")
-    job = JobReply(kind=kind, about=pool or name or "", by=caller.name, began=time.time())
-    with backend.reaching():
-        if any(one.ended for one in _last(backend, kind)):
-            backend.redis.delete(f"{JOB}{kind}")
-        if not backend.redis.set(f"{JOB}{kind}", job.model_dump_json(), ex=LASTS, nx=True):
+    job = JobReply(kind=kind, about=pool or name or "", clusters=clusters, by=caller.name, began=time.time())
+
+    def put(change: redis.client.Pipeline) -> None:
+        last = change.get(f"{JOB}{kind}")
+        if last and not JobReply.model_validate_json(last).ended:
             raise Conflict("One of its kind is at work: wait until that has ended.")
+        change.multi()
+        change.set(f"{JOB}{kind}", job.model_dump_json(), ex=LASTS)
+
+    with backend.reaching():
+        backend.redis.transaction(put, f"{JOB}{kind}")  # read again where another began meanwhile
     threading.Thread(target=_run, args=(backend, job, words), daemon=True).start()
     audit(caller, "begin", job=kind, about=job.about)
     return job
 
 
-def _words(settings: Settings, kind: JobKind, pool: str | None, name: str | None, domain: str | None) -> list[str]:
+def _words(settings: Settings, payer: str, kind: JobKind, **given: Any) -> list[str]:
     """The words of a command; what somebody has typed is no option of it."""
+    pool, name, clusters = given["pool"], given["name"], given["clusters"]
+    there = {field for field, value in given.items() if value is not None and value != ()}
+    if there - ({"topic", "goal"} if kind == "questions" else set()) != TAKES.get(kind, set()):
+        raise BadInput(f"Give {kind!r} {' and '.join(sorted(TAKES.get(kind, ()))) or 'nothing'} beside its kind.")
+    if kind == "summary" and len(clusters) > 1:
+        raise BadInput(f"A summary is of one cluster, not of {len(clusters)}.")
     if kind == "rubric" and settings.agents_dir is None:
         raise BadInput("MEMSHARE_AGENTS_DIR of this server names no folder, in which a rubric's file would lie.")
+    told = [f"--{field}={given[field]}" for field in ("topic", "goal") if given[field]]
+    paid = [f"--pool={pool}", f"--submitter={payer}", "--json"]
     commands: dict[JobKind, list[str]] = {
         "backup": ["backup", str(settings.data / "backups"), "--json"],
         "consolidation": ["retriever", "consolidate", "--json"],
         "trial": ["retriever", "consolidate", "--dry-run", "--json"],
         "concepts": ["concepts", "extract", f"--pool={pool}", "--yes", "--json"],
         "recheck": ["memories", "recheck", f"--pool={pool}"],
-        "rubric": ["rubric", "draft", f"--out={settings.agents_dir}/{name}{SUFFIX}", "--json", "--", domain or ""],
+        "rubric": ["rubric", "draft", f"--out={settings.agents_dir}/{name}{SUFFIX}", "--json", "--", given["domain"]],
+        "questions": ["concepts", "ask", *(f"--cluster={one}" for one in clusters), *told, *paid],
+        "summary": ["concepts", "summary", *map(str, clusters), "--again", *paid],
     }
-    if (pool is None) is (kind in OF_POOL) or {name is None, domain is None} != {kind != "rubric"}:
-        raise BadInput("Give 'concepts' and 'recheck' a pool, 'rubric' a name and a domain, and the others nothing.")
     return commands[kind]
 
 
@@ -101,4 +135,6 @@ def _run(backend: Backend, job: JobReply, words: list[str]) -> None:
         said.seek(0)
         last = (said.read().strip().splitlines() or ["no output"])[-1].removeprefix("memshare: ")
     ended = job.model_copy(update={"ended": time.time(), "fault": last if code else None})
+    if job.kind in OF_POOL:
+        backend.concepts.pop(job.about, None)  # what was computed before lacks what it brought
     backend.redis.set(f"{JOB}{job.kind}", ended.model_dump_json(), ex=KEEP)

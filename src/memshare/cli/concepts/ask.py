@@ -83,7 +83,8 @@ def ask(
         from memshare_concepts.asking.proposing import Proposer
 
         name = found.concepts.pool
-        answering = AnsweringAgent(name, agent_of(found.client, name, agent), kind, person)
+        only_lists = as_json and not yes  # a pool without an agent has questions, too
+        answering = AnsweringAgent(name, "" if only_lists else agent_of(found.client, name, agent), kind, person)
         rounds = Rounds(found.redis, name, person)
         if discard:
             rounds.end()
@@ -93,10 +94,12 @@ def ask(
         direction: Direction = "more abstract" if more_abstract else "more specific" if more_specific else "alike"
         asked = rounds.read()
         if asked is not None and (cluster or goal is not None):
-            raise BadInput(
-                f"You have unfinished questions on {asked.wanted.target.name}: `memshare concepts ask --pool"
-                f" {name}` resumes them, and --discard drops them."
-            )
+            if asked.those("open", "kept"):
+                raise BadInput(
+                    f"You have unfinished questions on {asked.wanted.target.name}: decide on them in *Needs you* of the"
+                    f" page, or `memshare concepts ask --pool {name}` resumes them, and --discard drops them."
+                )
+            asked = None  # agents answer by themselves what the page submitted
         with paid_chat(found.client.settings, "agents", person) as chat:
             proposer = Proposer(chat, found.client.memories, name)
             if asked is None:
@@ -109,7 +112,7 @@ def ask(
                     asked = asked.with_one(one.model_copy(update={"state": "kept"}))
             elif not as_json:
                 asked = decide(asked, rounds, proposer, found.concepts.memories, show_nearest=nearest)
-        if as_json and not yes:
+        if only_lists:
             print_json({"pool": name, "questions": [one.model_dump(mode="json") for one in asked.proposals]})
             return
         _answered(found.client, rounds, asked, answering, timeout, as_json=as_json)
@@ -135,16 +138,12 @@ def _target(
 def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
 
     with errors.status(f"Writing questions on {wanted.target.name} …"):
-        proposals = proposer.propose(wanted, _examples(found, wanted.target))
+        proposals = proposer.propose(wanted, found.concepts.memories)
     if not proposals:
         raise BadInput("The model wrote nothing that the pool does not have. Try another cluster, topic or goal.")
     if len(proposals) < wanted.count:
         errors.print(f"{len(proposals)} of {wanted.count}: the pool has the others already.", style="yellow")
     return Round(wanted=wanted, proposals=tuple(proposals))
-
-
-def _examples(found: OpenedConcepts, target: Target) -> list[Any]:
-    return [found.concepts.memories[one] for one in target.examples if one in found.concepts.memories]
 
 
 def _answered(
@@ -244,6 +243,5 @@ def _others(found: Round, proposer: Proposer, memories: Mapping[UUID, Memory]) -
     kept = [one.question for one in found.those("kept", "submitted")]
     not_again = [one.question for one in found.those("open", "dropped")]
     wanted = found.wanted.model_copy(update={"count": len(found.those("open"))})
-    examples = [memories[one] for one in wanted.target.examples if one in memories]
     with errors.status("Writing others …"):
-        return found.with_others(proposer.propose(wanted, examples, kept, not_again))
+        return found.with_others(proposer.propose(wanted, memories, kept, not_again))

@@ -164,7 +164,7 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
     target = of_gap(found.concepts.graph, gap, found.clusters(size))
     wanted = WantedQuestions(target=target, count=1, goal=HYPOTHESES if gap.kind == "unconnected" else None)
     with errors.status(f"Writing a question on {short(target.name, 60)} …"):
-        written = proposer.propose(wanted, [found.concepts.memories[one] for one in target.examples])
+        written = proposer.propose(wanted, found.concepts.memories)
     return written[0].question if written else None
 
 

@@ -39,6 +39,7 @@ def test_of_several_clusters_each_has_its_group_of_examples(flashcard_pool: Flas
     assert groups == sorted(groups, key=[one.number for one in several].index)
     assert {groups.count(one.number) for one in several} == {EXAMPLES // 3}
     assert target.clusters == tuple(one.number for one in several)
+    assert target.groups == tuple((one.name, EXAMPLES // 3) for one in several)
 
 
 def test_a_gap_between_two_large_clusters_has_examples_of_both(flashcard_pool: FlashcardPool) -> None:

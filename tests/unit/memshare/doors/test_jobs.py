@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import zipfile
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from subprocess import Popen
@@ -13,9 +14,13 @@ from typing import IO, Any
 import pytest
 from fastapi.testclient import TestClient
 
+from memshare.client.errors import Conflict
+from memshare.client.rest.calls.concepts import ClusterReply, ConceptsReply
+from memshare.client.rest.calls.jobs import JobReply
 from memshare.operate.supervisor import begin_command
 from memshare.operations.backend import Backend
-from memshare.operations.jobs import JOB
+from memshare.operations.caller import Caller
+from memshare.operations.jobs import JOB, begin
 from memshare_memory.encoders.encoder import folder_of
 from tests.support.deployment import wait_for
 from tests.support.word_encoder import WordEncoder
@@ -39,6 +44,11 @@ def running(backend: Backend, script: str) -> list[list[str]]:
 
     backend.command = command
     return words
+
+
+def until(end: Path) -> str:
+    """A script of Python that ends once a file is there."""
+    return f"import pathlib, time\nwhile not pathlib.Path({str(end)!r}).exists(): time.sleep(.01)"
 
 
 def test_a_button_makes_a_backup_and_the_page_says_so(
@@ -81,9 +91,7 @@ def test_why_a_job_came_to_nothing_is_told_where_it_is_begun(
 
 
 def test_one_of_a_kind_is_at_work_at_a_time(here: TestClient, backend: Backend, tmp_path: Path) -> None:
-    running(
-        backend, f"import pathlib, time\nwhile not pathlib.Path({str(tmp_path / 'end')!r}).exists(): time.sleep(.01)"
-    )
+    running(backend, until(tmp_path / "end"))
 
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 202
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 409
@@ -94,6 +102,118 @@ def test_one_of_a_kind_is_at_work_at_a_time(here: TestClient, backend: Backend, 
     (tmp_path / "end").touch()
     wait_for(lambda: ended(here), 20, "the job to end")
     assert here.post("/v1/jobs", json={"kind": "trial"}).status_code == 202
+
+
+def test_of_two_who_begin_a_job_as_the_last_one_has_ended_one_does(backend: Backend, tmp_path: Path) -> None:
+    end, pool = tmp_path / "end", backend.redis.connection_pool
+    words = running(backend, until(end))
+    last = JobReply(kind="trial", about="", by="Ada", began=1, ended=2)
+    backend.redis.set(f"{JOB}trial", last.model_dump_json())
+    begun: list[JobReply] = []
+    with closing(Backend(backend.settings)) as others:
+        others.command = backend.command
+
+        def read(connection: Any, *given: Any, **options: Any) -> Any:
+            said = read_response(connection, *given, **options)
+            if not begun and "Ada" in str(said):  # another begins between what is read and what is written
+                begun.append(begin(others, Caller("Bo", frozenset({"admin"})), "trial"))
+            return said
+
+        read_response = pool.connection_class.read_response
+        pool.connection_class = type("MeanwhileConnection", (pool.connection_class,), {"read_response": read})
+        pool.reset()
+        with pytest.raises(Conflict):
+            begin(backend, Caller("Cy", frozenset({"admin"})), "trial")
+        end.touch()
+        wait_for(lambda: JobReply.model_validate_json(others.redis.get(f"{JOB}trial") or "").ended, 20, "its end")
+
+    assert ([one.by for one in begun], len(words)) == (["Bo"], 1)
+
+
+def cluster(number: int, **fields: Any) -> ClusterReply:
+    given = {"topics": ("Lamp", "Sea"), "memories": 5, "summary": (), "is_stale": False}
+    return ClusterReply(number=number, level=0, parent=None, **given | fields)
+
+
+def with_concepts(backend: Backend, *clusters: ClusterReply) -> None:
+    """Let these be the clusters of a pool that were computed just now."""
+    found = ConceptsReply(pool="logic", memories=9, without=0, clusters=clusters)
+    backend.concepts["logic"] = (time.monotonic(), found)
+
+
+def test_a_cluster_is_summed_up_at_its_button_and_shown_anew(
+    here: TestClient, backend: Backend, shelf: dict[str, str], tmp_path: Path
+) -> None:
+    words = running(backend, until(tmp_path / "end"))
+    backend.settings = backend.settings.model_copy(update={"model": "openai:writer"})
+    said = {"text": "Lamps burn.", "cites": [shelf["logic"]]}
+    with_concepts(
+        backend, cluster(3), cluster(4), cluster(5, summary=(said,)), cluster(6, summary=(said,), is_stale=True)
+    )
+    before = here.get("/map?pool=logic").text
+    button = {"kind": "summary", "pool": "logic", "clusters": "3", "back": "/map?pool=logic#cluster-3"}
+
+    page = here.post("/jobs", data=button, headers=FROM_PAGE).text
+
+    assert (
+        text_of(before).count("1 call or more of the agents' model, openai:writer, each of up to 10,000 tokens.") == 3
+    )
+    assert [before.count(f">{name}</button>") for name in ("Sum it up", "Sum it up again")] == [2, 1]
+    assert words == [["concepts", "summary", "3", "--again", "--pool=logic", "--submitter=anonymous", "--json"]]
+    assert page.count("At work") == 1
+    assert 'hx-target="#cluster-3"' in page
+    (tmp_path / "end").touch()
+    wait_for(lambda: ended(here), 20, "the job to end")
+    assert (ended(here)[0]["about"], ended(here)[0]["clusters"]) == ("logic", [3])
+    assert "logic" not in backend.concepts, "the summary would be missing"
+
+
+def test_new_questions_are_asked_for_from_the_map_on_several_clusters(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    words = running(backend, "")
+    assert shelf
+    with_concepts(backend, cluster(3), cluster(4))
+    form = {
+        "kind": "questions",
+        "pool": "logic",
+        "clusters": ["3", "4"],
+        "topic": "--yes",
+        "goal": "",
+        "back": "/map?pool=logic",
+    }
+
+    before = text_of(here.get("/map?pool=logic").text)
+    here.post("/jobs", data=form, headers=FROM_PAGE)
+    wait_for(lambda: ended(here), 20, "the job to end")
+
+    assert "New questions on" in before
+    paid = ["--pool=logic", "--submitter=anonymous", "--json"]
+    assert words == [["concepts", "ask", "--cluster=3", "--cluster=4", "--topic=--yes", *paid]]
+    for kind, given in (
+        ("questions", {"clusters": []}),
+        ("questions", {"clusters": [-1]}),
+        ("questions", {"clusters": [1, 2, 3, 4, 5]}),
+        ("summary", {"clusters": [1, 2]}),
+        ("summary", {"clusters": [1], "topic": "tides"}),
+        ("summary", {"clusters": [1], "pool": None}),
+    ):
+        asked = {"kind": kind, "pool": "logic"} | given
+        assert here.post("/v1/jobs", json=asked).status_code == 422, asked
+
+
+def test_who_runs_one_pool_begins_the_jobs_of_that_pool(
+    tokened: Tokened, backend: Backend, shelf: dict[str, str]
+) -> None:
+    running(backend, "")
+    owner = tokened("owner", "admin")
+    assert shelf
+
+    for kind in ("questions", "summary"):
+        form = {"kind": kind, "clusters": [1]}
+        assert owner.post("/v1/jobs", json={**form, "pool": "logic"}).json()["by"] == "owner"
+        assert owner.post("/v1/jobs", json={**form, "pool": "poem"}).status_code == 404
+    assert {one["kind"] for one in owner.get("/v1/jobs").json()} == {"questions", "summary"}
 
 
 def test_what_somebody_types_is_no_option_of_a_command(here: TestClient, backend: Backend, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
@@ -9,7 +10,7 @@ from pydantic import Field
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 
-JobKind = Literal["backup", "concepts", "consolidation", "recheck", "trial", "rubric"]
+JobKind = Literal["backup", "concepts", "consolidation", "recheck", "trial", "rubric", "questions", "summary"]
 
 
 class JobReply(Message):
@@ -17,6 +18,7 @@ class JobReply(Message):
 
     kind: JobKind
     about: str = Field(description="its pool, or the rubric; empty where it is about all")
+    clusters: tuple[int, ...] = Field(default=(), description="of the pool, which `questions` or a `summary` are about")
     by: str
     began: float = Field(description="Unix time in seconds")
     ended: float | None = Field(default=None, description="null while it is at work")
@@ -35,11 +37,21 @@ class Jobs(Calls[Asked]):
 
     @call("post_job", "POST", "/v1/jobs", status=202, repeatable=False)
     def begin(
-        self, kind: JobKind, *, pool: str | None = None, name: str | None = None, domain: str | None = None
+        self,
+        kind: JobKind,
+        *,
+        pool: str | None = None,
+        name: str | None = None,
+        domain: str | None = None,
+        clusters: Sequence[int] = (),
+        topic: str | None = None,
+        goal: str | None = None,
     ) -> JobReply:
         """Begin a `backup` into the folder `backups` of the data, naming the `concepts` of a `pool`'s older memories, a
         `consolidation`, the `trial` of one, a `recheck` of a `pool`, or a draft of the `rubric` with this `name` for a
         `domain`.
 
-        All but `concepts` and `recheck` take a token that sees all pools.
+        Or five new `questions` on `clusters` of a `pool`, on a `topic` and for a `goal` if you name these, which then
+        are among `needs.list`; or the `summary` of a cluster, which `concepts.get` then has. Their calls of the agents'
+        model are yours. What is about no `pool` takes a token that sees all pools.
         """

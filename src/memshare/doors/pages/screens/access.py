@@ -58,7 +58,8 @@ def sign_out_everywhere(visit: Visit) -> Done:
 @PAGES.action("/jobs")
 def begin_job(visit: Visit) -> Done:
     """Begin a job, from whichever screen."""
-    visit.ask("The job", begin, **visit.given("kind", "pool", "name", "domain"))
+    given = visit.given("kind", "pool", "name", "domain", "topic", "goal")
+    visit.ask("The job", begin, **given, clusters=visit.fields.getlist("clusters"))
     return Done(visit.back or HERE, "It has begun, and goes on by itself; here it says how it ended.")
 
 

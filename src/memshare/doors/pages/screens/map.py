@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
 from memshare.operations.apart import computed
 from memshare.operations.concepts import answer, concepts, decide, require_concepts
+from memshare.operations.jobs import TOKENS
 from memshare.operations.listings import pools
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
@@ -34,7 +35,8 @@ def overview(visit: Visit) -> Screen:
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
     values = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
-    return Screen("map", {**values, "model": visit.backend.settings.model_for("scorer")})
+    model_for = visit.backend.settings.model_for
+    return Screen("map", {**values, "model": model_for("scorer"), "writer": model_for("agents"), "tokens": TOKENS})
 
 
 @PAGES.action("/map/{pool:path}/ask")
