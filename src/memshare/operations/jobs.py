@@ -37,7 +37,7 @@ TAKES: dict[JobKind, set[str]] = {
     "concepts": {"pool"}, "rubric": {"name", "domain"},
     "questions": {"pool", "clusters"}, "summary": {"pool", "clusters"},
 }  # fmt: skip
-"""What a job has to be given, if anything."""
+"""Kind of job → the fields that it has to be given, if any."""
 TOKENS: dict[JobKind, int] = {
     "questions": 2 * EXAMPLES * LONGEST // CHARACTERS_PER_TOKEN, "summary": MOST_CHARACTERS // CHARACTERS_PER_TOKEN,
 }  # fmt: skip
