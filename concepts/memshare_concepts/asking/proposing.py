@@ -247,8 +247,11 @@ def _groups(target: Target, memories: Mapping[UUID, Memory]) -> list[dict[str, A
     """The examples of each cluster as they are quoted; what is no cluster has one group."""
     left = iter(target.examples)
     groups = target.groups or ((target.name, len(target.examples)),)
-    found = [(name, [memories[one] for one in islice(left, most) if one in memories]) for name, most in groups]
+    found = [(name, [memories[each] for each in islice(left, most) if each in memories]) for name, most in groups]
     return [
-        {"cluster": name, "examples": [{"prompt": bounded(one.key), "answer": bounded(one.answer)} for one in of_one]}
+        {
+            "cluster": name,
+            "examples": [{"prompt": bounded(memory.key), "answer": bounded(memory.answer)} for memory in of_one],
+        }
         for name, of_one in found
     ]

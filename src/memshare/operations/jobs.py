@@ -37,13 +37,13 @@ TAKES: dict[JobKind, set[str]] = {
     "concepts": {"pool"}, "recheck": {"pool"}, "rubric": {"name", "domain"},
     "questions": {"pool", "clusters"}, "summary": {"pool", "clusters"},
 }  # fmt: skip
-"""What a job has to be given, if anything."""
+"""Kind of job → the fields that it has to be given, if any."""
 TOKENS: dict[JobKind, int] = {
     "questions": 2 * EXAMPLES * LONGEST // CHARACTERS_PER_TOKEN, "summary": MOST_CHARACTERS // CHARACTERS_PER_TOKEN,
 }  # fmt: skip
 """Of the memories in a call of the agents' model, at most."""
 MOST_CLUSTERS = 4  # of new questions: each then has two examples, and all of them eight
-ClusterNumbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(max_length=MOST_CLUSTERS)]
+ClusterNumbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1, max_length=MOST_CLUSTERS)]
 RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 
 
@@ -69,7 +69,7 @@ def begin(
     pool: Label | None = None,
     name: RubricPath | None = None,
     domain: Annotated[str | None, Field(min_length=1, max_length=DOMAIN_LIMIT)] = None,
-    clusters: ClusterNumbers = (),
+    clusters: ClusterNumbers | None = None,
     topic: Told | None = None,
     goal: Told | None = None,
 ) -> JobReply:
@@ -80,7 +80,7 @@ def begin(
     words = _words(backend.settings, caller.name, kind, **given)
     if backend.command is None:
         raise BadInput("This server begins no jobs: use the command line of a machine of this deployment.")
-    job = JobReply(kind=kind, about=pool or name or "", clusters=clusters, by=caller.name, began=time.time())
+    job = JobReply(kind=kind, about=pool or name or "", clusters=clusters or (), by=caller.name, began=time.time())
 
     def put(change: redis.client.Pipeline) -> None:
         last = change.get(f"{JOB}{kind}")
@@ -98,8 +98,8 @@ def begin(
 
 def _words(settings: Settings, payer: str, kind: JobKind, **given: Any) -> list[str]:
     """The words of a command; what somebody has typed is no option of it."""
-    pool, name, clusters = given["pool"], given["name"], given["clusters"]
-    there = {field for field, value in given.items() if value is not None and value != ()}
+    pool, name, clusters = given["pool"], given["name"], given["clusters"] or ()
+    there = {field for field, value in given.items() if value is not None}
     if there - ({"topic", "goal"} if kind == "questions" else set()) != TAKES.get(kind, set()):
         raise BadInput(f"Give {kind!r} {' and '.join(sorted(TAKES.get(kind, ()))) or 'nothing'} beside its kind.")
     if kind == "summary" and len(clusters) > 1:

@@ -121,6 +121,7 @@ def test_of_two_who_begin_a_job_as_the_last_one_has_ended_one_does(backend: Back
 
         read_response = pool.connection_class.read_response
         pool.connection_class = type("MeanwhileConnection", (pool.connection_class,), {"read_response": read})
+        pool.disconnect()
         pool.reset()
         with pytest.raises(Conflict):
             begin(backend, Caller("Cy", frozenset({"admin"})), "trial")

@@ -43,7 +43,7 @@ class Jobs(Calls[Asked]):
         pool: str | None = None,
         name: str | None = None,
         domain: str | None = None,
-        clusters: Sequence[int] = (),
+        clusters: Sequence[int] | None = None,
         topic: str | None = None,
         goal: str | None = None,
     ) -> JobReply:

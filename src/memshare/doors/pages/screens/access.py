@@ -59,7 +59,7 @@ def sign_out_everywhere(visit: Visit) -> Done:
 def begin_job(visit: Visit) -> Done:
     """Begin a job, from whichever screen."""
     given = visit.given("kind", "pool", "name", "domain", "topic", "goal")
-    visit.ask("The job", begin, **given, clusters=visit.fields.getlist("clusters"))
+    visit.ask("The job", begin, **given, clusters=visit.fields.getlist("clusters") or None)
     return Done(visit.back or HERE, "It has begun, and goes on by itself; here it says how it ended.")
 
 
