@@ -67,8 +67,6 @@ class Where:
     """Which memories are meant; conditions that are None do not count, the others must all hold."""
 
     pool: str | None = None
-    pools: Sequence[str] | None = None
-    """Any of these."""
     status: Status | Sequence[Status] | None = None
     agent: str | None = None
     kind: str | None = None
@@ -100,6 +98,8 @@ class Where:
     """Unix time in seconds: those that were valid until then, or until an earlier time."""
     words: Sequence[str] = ()
     """Words that all stand in the prompt or the answer, whatever their case."""
+    pools: Sequence[str] | None = None
+    """Any of these pools."""
 
 
 SortKey = Literal["created", "score", "credibility"]

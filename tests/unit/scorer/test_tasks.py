@@ -54,9 +54,9 @@ def test_a_grade_is_told_as_evaluations_of_the_whole_and_of_each_criterion(monke
     assert told[0]["gen_ai.evaluation.score.label"] == "accepted"
 
 
-def mine(text: str) -> str:
+def mine(text: str, name: str = "mine") -> str:
     """The text of a rubric as one that is approved under another name."""
-    return text.replace('rubric = "plan"', 'rubric = "mine"')
+    return text.replace('rubric = "plan"', f'rubric = "{name}"')
 
 
 def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_threshold_is_the_mean_of_the_seeds_of_the_tasks_pool(tmp_path: Path
 def test_a_seed_is_not_judged_by_the_mean_of_other_seeds(tmp_path: Path) -> None:
     text = (BUNDLED / "plan.toml").read_text(encoding="utf-8")
     (tmp_path / "mine.rubric.toml").write_text(mine(text).replace("threshold = 81", 'threshold = "mean-of-seeds"'))
-    (tmp_path / "fixed.rubric.toml").write_text(text.replace("threshold = 81", "threshold = 70"))
+    (tmp_path / "fixed.rubric.toml").write_text(mine(text, "fixed").replace("threshold = 81", "threshold = 70"))
 
     for rubric, threshold in (("mine", 81), ("fixed", 70)):
         task = a_seed(rubric)

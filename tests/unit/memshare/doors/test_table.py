@@ -7,6 +7,7 @@ import re
 import typing
 from collections.abc import AsyncIterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -111,6 +112,9 @@ def test_an_id_that_makes_the_path_of_another_call_makes_no_request(made: str) -
             given = dict.fromkeys(needed, "x") | {name: made}
             given.pop("conditions", None)
 
+            if name == "pool" and "/" in made:  # as of a pool of one's own
+                assert quote(made, safe="") in call.request(**given).target
+                continue
             with pytest.raises(BadInput, match=re.escape(repr(made))):
                 call.request(**given)
             tried += 1
