@@ -177,7 +177,15 @@ def test_a_difference_is_paired_by_task_over_its_orders() -> None:
     assert (found["won"], found["lost"]) == (10, 4)
     assert found["low"] < found["difference"] < found["high"]
     assert difference(one, {3: other[1]}, "unseen")["difference"] is None
-    assert difference(one, one, "unseen") == {"difference": 0, "low": 0, "high": 0, "won": 0, "lost": 0}
+
+
+def test_without_a_loss_an_interval_reaches_below_nothing_where_little_was_won() -> None:
+    won = {1: answered("unseen", "rrr" + "." * 57)}
+
+    found = difference(won, {1: answered("unseen", "." * 60)}, "unseen")
+
+    assert (found["won"], found["lost"], found["difference"]) == (3, 0, 0.05)
+    assert found["low"] < 0
 
 
 def test_an_arm_is_told_by_the_ends_of_its_stream_and_what_is_unseen() -> None:
