@@ -57,8 +57,8 @@ def test_what_its_concepts_brought_is_told_in_json_at_the_terminal_and_on_the_pa
     assert (told["concepts"]["0"], told["concepts"]["-1"][1]) == (["Analytical Engines"], "Ada Lovelace")
     for shown in (page, terminal):
         assert "Concepts of the question: " in shown
-        assert "Ada Lovelace" in shown
-        assert "Charles Babbage, Analytical Engines" in shown
+        assert shown.count("Lovelace") == 1
+        assert shown.count("Babbage") == 2, "of the question, and beside the memory that it brought"
         assert ("not cited" in shown) == (len(cited) == 1)
 
 

@@ -108,7 +108,7 @@ def test_the_page_shows_them_and_a_memory_and_a_contradiction_lead_there(
 
     page = text_of(here.get(link).text)
 
-    assert "by ada, bea, since" in page
+    assert "by ada , bea , since" in page
     assert "contradicts 2 · memory" in page
     assert ("On Tuesdays." in page, "Ten metres." in page) == (True, False)
     assert all(f'href="{link}"' in here.get(at).text for at in (f"/memories/{ids['monday']}", "/inbox"))
