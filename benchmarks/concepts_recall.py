@@ -91,7 +91,7 @@ def _found(
         asked = graph.vector_of(name for names in concepts.values() for name in names)
         roots = np.sqrt([asked.get(name, 0.0) for name in graph.concepts()])
         others = [other for other in ids if other != one.id]
-        alike = dict(zip(others, (graph.matrix(others) @ roots).tolist(), strict=True))
+        alike = dict(zip(others, map(float, graph.matrix(others) @ roots), strict=True))
         graph.add(one.id, levels_of(one))
         cosine = dict(zip(ids, (vectors @ vectors[place]).tolist(), strict=True))
         wanted = _subjects(concepts)
