@@ -82,7 +82,7 @@ def with_related(
 
     def shared(hit: Found) -> tuple[str, ...]:
         has = _subjects(hit.memory.concepts, key)
-        return tuple(name for one, name in wanted.items() if one in has)
+        return tuple(name for concept, name in wanted.items() if concept in has)
 
     names = ", ".join(name for level in ("0", "-1") for name in concepts.get(level, ()))
     others = Where(ids_not=[hit.memory.id for hit in found])

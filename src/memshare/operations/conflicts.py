@@ -57,7 +57,7 @@ def decide(backend: Backend, caller: Caller, form: ConflictDecision) -> Conflict
     return form
 
 
-@serves(ConflictCalls.views)
+@serves(ConflictCalls.views, "ViewsForm")
 def views(
     backend: Backend,
     caller: Caller,
@@ -105,7 +105,7 @@ def _place(one: JudgedMemory) -> tuple[bool, float, int, float]:
 
 
 def _right(some: Sequence[JudgedMemory]) -> bool | None:
-    """What a person decided on memories that say the same; None where nobody did, or both was said."""
+    """A person's decision on memories that say the same; None where nobody decided, or both was said."""
     won, lost = any(one.won_over for one in some), any(one.lost_to for one in some)
     return None if won == lost else won
 

@@ -50,7 +50,7 @@ def ids(memory: MemoryClient, redis_client: redis.Redis) -> dict[str, UUID]:
 
 
 def views(client: TestClient, **asked: object) -> list[dict[str, Any]]:
-    response = client.get("/v1/views", params={one: str(what) for one, what in asked.items()})
+    response = client.post("/v1/views", json={name: str(what) for name, what in asked.items()})
     assert response.status_code == 200, response.text
     found: list[dict[str, Any]] = response.json()["views"]
     return found
@@ -95,10 +95,10 @@ def test_nothing_of_a_pool_that_is_not_theirs_is_told(tokened: Tokened, ids: dic
     ada = tokened("ada", "recall")
 
     assert all("Fridays" not in one["answer"] for one in views(ada, pool=POOL, question=QUESTION))
-    assert ada.get("/v1/views", params={"memory": str(ids["foreign"])}).status_code == 404
-    assert ada.get("/v1/views", params={"pool": "poem", "question": QUESTION}).status_code == 404
-    assert tokened("bea", "offer").get("/v1/views", params={"pool": POOL, "question": QUESTION}).status_code == 403
-    assert ada.get("/v1/views", params={"pool": POOL}).status_code == 422, "whose?"
+    assert ada.post("/v1/views", json={"memory": str(ids["foreign"])}).status_code == 404
+    assert ada.post("/v1/views", json={"pool": "poem", "question": QUESTION}).status_code == 404
+    assert tokened("bea", "offer").post("/v1/views", json={"pool": POOL, "question": QUESTION}).status_code == 403
+    assert ada.post("/v1/views", json={"pool": POOL}).status_code == 422, "whose?"
 
 
 def test_the_page_shows_them_and_a_memory_and_a_contradiction_lead_there(

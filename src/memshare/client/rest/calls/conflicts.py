@@ -73,7 +73,7 @@ class ConflictCalls(Calls[Asked]):
         `undecided` takes back what was said.
         """
 
-    @call("get_views", "GET", "/v1/views")
+    @call("post_views", "POST", "/v1/views")
     def views(
         self, *, memory: UUID | str | None = None, pool: str | None = None, question: str | None = None
     ) -> ViewsReply:
