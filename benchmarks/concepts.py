@@ -2,7 +2,7 @@
 
 Over the bundled flashcards: do clusters hold together what was written together, and does the list of gaps name a topic
 whose cards were removed? Over made memories: how long an addition takes as the pool grows, and whether forgetting is
-exact.
+exact. With `--recall`, in place of that: whether concepts find what a question needs (`concepts_recall.py`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import typer
 from numpy.typing import NDArray
 
 from benchmarks.concepts_growth import forget_exact, growth
+from benchmarks.concepts_recall import found_by_concepts
 from benchmarks.report import Aim, aim, print_figures, progress
 from memshare_concepts.flashcards import Flashcard, flashcards
 from memshare_concepts.gaps.gaps import NAMED_BY, Encode, unexplained
@@ -37,6 +38,9 @@ Vectors = NDArray[np.float32]
 
 def main(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
+    recall: Annotated[
+        bool, typer.Option("--recall", help="Measure what is found by concepts, and nothing else.")
+    ] = False,
 ) -> None:
     """Measure and print."""
     # Not above, as the processes that measure memory import this module too.
@@ -44,6 +48,9 @@ def main(
 
     cards = flashcards()
     encoder = SentenceTransformerEncoder(None)
+    if recall:
+        print_figures("What is found for a flashcard by its concepts", found_by_concepts(encoder), as_json=as_json)
+        return
     vectors = np.asarray(encoder.encode([card.prompt for card in cards]))
     growths = {str(size): growth(size) for size in progress(SIZES, "Adding")}
     figures: dict[str, Any] = {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from uuid import uuid4
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+from uuid import UUID, uuid4
 
 import redis
 from pydantic import TypeAdapter
@@ -53,6 +54,17 @@ class QuestionConcepts:
         return f"{QUESTION_CONCEPTS}{self._pool}:{saying(question)}"
 
 
+class Related(NamedTuple):
+    """The memories found for a question, the best first, with its concepts where they were named.
+
+    `brought` are those that its concepts brought: id → the concepts that both have.
+    """
+
+    found: tuple[Found, ...]
+    concepts: Concepts
+    brought: Mapping[UUID, tuple[str, ...]]
+
+
 def with_related(
     memory: MemoryClient,
     pool: str,
@@ -60,7 +72,7 @@ def with_related(
     found: Sequence[Found],
     concepts: Concepts,
     key: Callable[[str], str],
-) -> tuple[Found, ...]:
+) -> Related:
     """The memories found for a question, the best first, with those that have more of its concepts in the last places.
 
     One in `BY_CONCEPTS` may give its place to such a one. `key` says which names are one concept. General concepts do
@@ -68,19 +80,23 @@ def with_related(
     """
     wanted = _subjects(concepts, key)
 
-    def shared(hit: Found) -> int:
-        return len(wanted & _subjects(hit.memory.concepts, key))
+    def shared(hit: Found) -> tuple[str, ...]:
+        has = _subjects(hit.memory.concepts, key)
+        return tuple(name for concept, name in wanted.items() if concept in has)
 
     names = ", ".join(name for level in ("0", "-1") for name in concepts.get(level, ()))
     others = Where(ids_not=[hit.memory.id for hit in found])
     by_name = memory.recall(RecallRequest(pool=pool, text=names, k=len(found), mode="hybrid", among=others)).found
     last = len(found) - len(found) // BY_CONCEPTS
-    best = sorted((*found[last:], *by_name), key=shared, reverse=True)[: len(found) - last]  # of equals as it was
+    ranked = sorted((*found[last:], *by_name), key=lambda hit: -len(shared(hit)))  # of equals as it was
+    best = ranked[: len(found) - last]
     asked = SearchRequest(text=question, k=len(found), where=Where(ids=[hit.memory.id for hit in best]))
     similarity = {hit.memory.id: hit.similarity for hit in memory.search(asked)}  # without what was forgotten meanwhile
     there = [hit for hit in best if hit.memory.id in similarity]
-    return (*found[:last], *(hit.model_copy(update={"similarity": similarity[hit.memory.id]}) for hit in there))
+    brought = {hit.memory.id: shared(hit) for hit in there if hit in by_name}
+    moved = (hit.model_copy(update={"similarity": similarity[hit.memory.id]}) for hit in there)
+    return Related((*found[:last], *moved), concepts, brought)
 
 
-def _subjects(concepts: Concepts, key: Callable[[str], str]) -> set[str]:
-    return {key(name) for level in ("-1", "0") for name in concepts.get(level, ())}
+def _subjects(concepts: Concepts, key: Callable[[str], str]) -> dict[str, str]:
+    return {key(name): name for level in ("-1", "0") for name in concepts.get(level, ())}

@@ -21,7 +21,7 @@ from memshare_broker.wire.same_text import is_blank
 from memshare_concepts.answering import LONGEST_QUESTION, AnswerFromMemories, answer
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, with_related
+from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, Related, with_related
 from memshare_llm.build import open_budget, open_limited, open_metering
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
 from memshare_llm.limits.metered import Payer
@@ -75,23 +75,22 @@ def answer_from(
         raise BadInput(f"A question has 1 to {limit:,} characters that are not all blank; this has {len(question):,}.")
     with closing(MemoryClient(settings)) as memory, connect(settings.redis) as client:
         recalled = memory.recall(RecallRequest(pool=pool, text=question, k=memories, mode="hybrid", new_pool=True))
-        nearest = recalled.nearest
+        related, nearest = Related(recalled.found, {}, {}), recalled.nearest
         far = too_far(nearest.similarity if nearest else None, near_enough(client, pool, settings.near_enough))
         if settings.model_for("agents") == OFFLINE:
             if nearest is None:
                 raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
             cites = ((nearest.memory, "It is the nearest. No model has read it."),)
             said = None if far else nearest.memory.answer
-            return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), recalled.found, far)
-        found = recalled.found
+            return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), related, far)
         with paid_chat(settings, "agents", payer) as chat:
-            if _names_concepts(settings, client, pool, found):
-                found = _with_related(memory, client, chat, pool, question, found)
-            related = [one.memory for one in reversed(found)]
-            answered = answer(chat, question, related, only_memories=only_memories)
+            if _names_concepts(settings, client, pool, related.found):
+                related = _with_related(memory, client, chat, pool, question, related)
+            shown = [one.memory for one in reversed(related.found)]
+            answered = answer(chat, question, shown, only_memories=only_memories)
         wanted = " ".join(plain(question).split())[:LONGEST_WANTED]
         OpenQuestions(client, pool).add(answered.questions, wanted, time.time())
-    return _reply(answered, found, far)
+    return _reply(answered, related, far)
 
 
 INSTRUCTIONS = """\
@@ -136,7 +135,7 @@ def answer_in_steps(
         wanted = " ".join(plain(question).split())
         left_open = () if run.verified else (wanted[:LONGEST_QUESTION],)
         OpenQuestions(client, pool).add(left_open, wanted[:LONGEST_WANTED], time.time())
-    found = [Found(memory=one, similarity=shown[one.id].similarity) for one in stored]
+    found = Related(tuple(Found(memory=one, similarity=shown[one.id].similarity) for one in stored), {}, {})
     shares = sorted(((shown[one.id].share or 0.0, one) for one in stored), key=lambda one: -one[0])
     cites = tuple((one, f"Its share in the answer is {share:.0%}.") for share, one in shares)
     said, model = answer_of(run), run.proposal.model if run.proposal else chat.name
@@ -144,16 +143,17 @@ def answer_in_steps(
     return reply.model_copy(update={"steps": run.steps, "unverified": "" if run.verified else said})
 
 
-def _reply(answered: AnswerFromMemories, found: Sequence[Found], far: str) -> AnsweredReply:
+def _reply(answered: AnswerFromMemories, related: Related, far: str) -> AnsweredReply:
     # Brings numpy, which a command that only asks a model does not need.
     from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
 
-    similarity = {one.memory.id: one.similarity for one in found}
+    similarity = {one.memory.id: one.similarity for one in related.found}
     cites = tuple(
         CitedMemory(id=one.id, why=why, similarity=similarity[one.id], prompt=one.prompt, answer=one.answer)
         for one, why in answered.cites
     )
-    return AnsweredReply.model_validate(vars(answered) | {"cites": cites, "far": far})
+    fields = {"cites": cites, "far": far, "concepts": related.concepts, "brought": related.brought}
+    return AnsweredReply.model_validate(vars(answered) | fields)
 
 
 def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: Sequence[Found]) -> bool:
@@ -165,12 +165,12 @@ def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: S
 
 
 def _with_related(
-    memory: MemoryClient, client: redis.Redis, chat: Chat, pool: str, question: str, found: tuple[Found, ...]
-) -> tuple[Found, ...]:
+    memory: MemoryClient, client: redis.Redis, chat: Chat, pool: str, question: str, related: Related
+) -> Related:
     known = QuestionConcepts(client, pool)
     try:
-        concepts = known.read(question) or known.name(chat, question, found)
+        concepts = known.read(question) or known.name(chat, question, related.found)
     except (DoesNotFit, UselessReply, RefusedReply) as error:
         log.warning("The concepts of a question could not be named, so none are searched by: %s", error)
-        return found
-    return with_related(memory, pool, question, found, concepts, Decisions(client, pool).aliases().key)
+        return related
+    return with_related(memory, pool, question, related.found, concepts, Decisions(client, pool).aliases().key)

@@ -116,6 +116,11 @@ def shorten_ids(text: str) -> str:
     return _WHOLE.sub(lambda found: found[0][:SHORTEST], text)
 
 
+def is_id(typed: str) -> bool:
+    """True if a text is an id, or the beginning of one, and no words."""
+    return bool(_BEGINNING.fullmatch(typed) or _WHOLE.fullmatch(typed))
+
+
 def find_memory(client: Client, typed: str) -> UUID:
     """The id of a memory of the pool; a whole one is not looked up. Raises `BadInput` for what means none, or many."""
     digits = _digits(typed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
 
 import typer
 
@@ -54,10 +55,11 @@ def answer(
     if nearest is not None:
         quoted = Quoted(id=nearest.id, submitter=nearest.submitter, similarity=reply.cites[0].similarity)
         errors.print(whose_answer(quoted), style="yellow")
-    print_reply(reply) if as_json else _print(reply, name, question)
+    print_reply(reply) if as_json else print_answer(reply, name, question)
 
 
-def _print(reply: AnsweredReply, pool: str, question: str) -> None:
+def print_answer(reply: AnsweredReply, pool: str, question: str) -> None:
+    """Print an answer with what it rests on, and what its concepts brought."""
     if reply.steps:
         console.print(draw(question, reply.steps))
     if said := reply.far or reply.unverified:
@@ -67,11 +69,19 @@ def _print(reply: AnsweredReply, pool: str, question: str) -> None:
     elif not said:
         console.print("The memories do not suffice to answer this.", style="yellow")
     rows = [
-        (short_id(one.id), f"{one.similarity:.2f}", one.why, one_line(one.prompt or one.answer)) for one in reply.cites
+        (short_id(one.id), f"{one.similarity:.2f}", *_by(reply, one.id), one.why, one_line(one.prompt or one.answer))
+        for one in reply.cites
     ]
     if rows:
-        title = "It rests on" if reply.answer else "The nearest"
-        console.print(table("id", "similarity", "why", "memory", rows=rows, title=title))
+        title, found_by = "It rests on" if reply.answer else "The nearest", ("found by",) if reply.brought else ()
+        console.print(table("id", "similarity", *found_by, "why", "memory", rows=rows, title=title))
+    if reply.concepts:
+        names = dict.fromkeys(name for of_level in reply.concepts.values() for name in of_level)
+        console.print(styled(("Concepts of the question: ", "dim"), ", ".join(names)))
+    cited = {one.id for one in reply.cites}
+    for memory, shared in reply.brought.items():
+        if memory not in cited:
+            console.print(f"Shown, too, and not cited: {short_id(memory)}, found by {', '.join(shared)}.")
     if reply.own_knowledge:
         console.print(styled(("In no memory: ", "yellow"), reply.own_knowledge))
     for question in reply.questions:
@@ -81,3 +91,8 @@ def _print(reply: AnsweredReply, pool: str, question: str) -> None:
             f"These are gaps of pool {pool!r} now: `memshare concepts gaps` lists them, and `memshare concepts explore`"
             " has agents answer them."
         )
+
+
+def _by(reply: AnsweredReply, memory: UUID) -> tuple[str, ...]:
+    """The cell that says what a memory was found by, in a table that has one."""
+    return (", ".join(reply.brought.get(memory, ("its text",))),) if reply.brought else ()

@@ -1,4 +1,4 @@
-"""`memshare memories conflicts`: which memories contradict each other, and what a person says of it."""
+"""`memshare memories conflicts` and `views`: memories that contradict each other, and who says what to a question."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from rich.table import Table
 
 from memshare.cli.curate.forgetting import say_stale
 from memshare.cli.operating import operating, print_reply
-from memshare.cli.options import Json, OnlyPool
+from memshare.cli.options import Json, OnlyPool, Pool
 from memshare.operations import conflicts as operations
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.terminal.console import console, panel, print_json, short, styled
-from memshare.terminal.ids import counted, credibility_of, find_memory, require_pool, short_id
+from memshare.operations.serving import ask
+from memshare.terminal.console import console, moment, panel, print_json, short, styled
+from memshare.terminal.ids import counted, credibility_of, find_memory, is_id, require_pool, short_id, the_pool
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory
@@ -83,6 +84,48 @@ def conflicts(
         console.print()
     if not found:
         console.print("No two memories contradict.")
+
+
+def views(
+    about: Annotated[
+        str, typer.Argument(metavar="QUESTION|ID", help="A question, or the id of a memory that answers it.")
+    ],
+    pool: Pool = None,
+    as_json: Json = False,
+) -> None:
+    """Show all answers of a pool to one question: who holds each of them, and how it fared.
+
+    Answers to nearly the same question count, and what contradicts them. They are one view where only case, spaces and
+    the full stop differ. What a person found right stands first, and what is hidden, stale or found wrong last.
+
+    Example: memshare memories views "When is the museum closed?" --pool reasoning
+    """
+    with operating(alone=True) as (backend, caller):
+        if is_id(about):
+            found = operations.views(backend, caller, find_memory(backend.client, about))
+        else:
+            asked = {"pool": the_pool(backend.client, pool), "question": about}
+            found = ask("The question", operations.views, backend, caller, **asked)
+    if as_json:
+        print_reply(found)
+        return
+    about = f" · pool {found.pool} · {counted(len(found.views), 'view', 'views')}"
+    console.print(styled((short(found.question, LONGEST), "bold"), about))
+    for number, one in enumerate(found.views, 1):
+        holders = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in one.held_by.items())
+        console.print(panel(short(one.answer, LONGEST), f"{number} · by {holders} · since {moment(one.since)}"))
+        told = [f"credibility {one.credibility:.2f}, shown to {counted(one.credits, 'graded task', 'graded tasks')}"]
+        told += ["not graded" if one.score is None else f"score {one.score:.1f}"]
+        told += [] if one.lift.points is None else [f"lift {one.lift.points:+.1f} ± {one.lift.error:.1f}"]
+        told += [f"read in {', '.join(one.sources)}"] if one.sources else []
+        told += [] if one.status == "active" else [one.status]
+        told += [] if one.right is None else [f"found {'right' if one.right else 'wrong'} by a person"]
+        told += [f"contradicts {', '.join(str(other + 1) for other in one.contradicts)}"] if one.contradicts else []
+        console.print(styled((", ".join(map(short_id, one.memories)), "dim"), f" · {' · '.join(told)}"))
+    if not found.views:
+        console.print(
+            "No memory answers that, or nearly that, question. `memshare memories search` finds what is near."
+        )
 
 
 def _side_by_side(*memories: JudgedMemory) -> Table:

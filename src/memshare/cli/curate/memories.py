@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from memshare.cli.curate.check import check, untidy
-from memshare.cli.curate.conflicts import conflicts
+from memshare.cli.curate.conflicts import conflicts, views
 from memshare.cli.curate.find_memories import (
     add,
     because,
@@ -46,6 +46,7 @@ LOOK, CHANGE, FORGET, TIDY = "Look", "Add and change", "Forget", "Keep in order"
 app = typer.Typer(help="The shared pool: search, list, add, edit, forget, restore, export, import.")
 app.command(rich_help_panel=LOOK)(search)
 app.command("list", rich_help_panel=LOOK)(list_memories)
+app.command(rich_help_panel=LOOK)(views)
 
 
 @app.command(rich_help_panel=LOOK)

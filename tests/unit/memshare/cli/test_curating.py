@@ -388,3 +388,19 @@ def test_the_checks_are_run_again_and_a_memory_says_why_it_is_hidden_and_until_w
     broken = terminal.run(*recheck, code=1)
     assert "2 of 2 memories fail, which is more than half" in " ".join(broken.stderr.split())
     assert memory.get(UUID(ids[0])).status == "active"
+
+
+def test_who_says_what_is_asked_by_a_question_or_by_a_memory(terminal: Terminal, memory: MemoryClient) -> None:
+    one = add(memory, "On Mondays.", prompt="When is it closed?", submitter="ada")
+    add(memory, "on mondays", prompt="When is it closed", submitter="bob")
+    add(memory, "On Tuesdays.", prompt="When is it closed?", submitter="bob")
+
+    told = " ".join(terminal.run("memories", "views", "When is it closed?", "--pool", "poem").stdout.split())
+    found = terminal.json("memories", "views", one[:8])
+    none = terminal.run("memories", "views", "Who built the tower?").stdout
+
+    assert "pool poem · 2 views" in told
+    assert "1 · by ada, bob · since" in told
+    assert "credibility 1.00, shown to 0 graded tasks · not graded" in told
+    assert [one["held_by"] for one in found["views"]] == [{"ada": 1, "bob": 1}, {"bob": 1}]
+    assert "No memory answers that" in none

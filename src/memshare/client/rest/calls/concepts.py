@@ -9,6 +9,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
+from memshare_broker.wire.lessons import Concepts
 from memshare_broker.wire.messages import Message, Step
 from memshare_concepts.summaries import Sentence
 
@@ -80,6 +81,10 @@ class AnsweredReply(Message):
     far: str = Field(default="", description="that no memory is near enough, and how near the nearest is")
     steps: tuple[Step, ...] = Field(default=(), description="of an answer in steps, as in the trace of a task")
     unverified: str = Field(default="", description="why a deep answer was not verified, and what it was")
+    concepts: Concepts = Field(default={}, description="of the question, by level; none where none were named")
+    brought: dict[UUID, tuple[str, ...]] = Field(
+        default={}, description="memories shown for concepts that the question has, too, cited or not: id → these"
+    )
 
 
 class QuestionReply(Message):

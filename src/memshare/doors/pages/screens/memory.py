@@ -16,6 +16,7 @@ from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations.conflicts import views
 from memshare.operations.forms import PageForm
 from memshare.operations.memories import edit, forget, get, preview, restore
 from memshare.operations.search import page
@@ -115,6 +116,12 @@ def memory(visit: Visit) -> Screen:
     """A memory as it is now, with its history."""
     found = get(visit.backend, visit.caller, _id(visit))
     return Screen("memory", _values(visit, found))
+
+
+@PAGES.screen("/memories/{id}/views")
+def who_says_what(visit: Visit) -> Screen:
+    """All answers of its pool to the question of a memory."""
+    return Screen("views", {"found": views(visit.backend, visit.caller, _id(visit))})
 
 
 @PAGES.action("/memories/{id}")

@@ -1,0 +1,78 @@
+"""The concepts of a question are shown with its answer, and the memories that they brought."""
+
+from __future__ import annotations
+
+from uuid import uuid4
+
+import pytest
+
+from memshare.cli.ask.answer import print_answer
+from memshare.client.answering import answer_from
+from memshare.doors.pages.render import ENVIRONMENT
+from memshare.operations.backend import Backend
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from tests.unit.memshare.doors.pages.journey_records import text_of
+from tests.unit.memshare.doors.test_deep_answer import scripted
+
+QUESTION = "Which machine could the daughter of a poet have programmed?"
+ENGINE = {"0": ("Analytical Engine",), "-1": ("Charles Babbage", "Mechanical Computer")}
+SEWING = {"0": ("Sewing Machine",), "-1": ("Needle", "Thread")}
+NAMED = {
+    "memory_1": {
+        "topic": "Analytical Engines",
+        "subjects": ["Charles Babbage", "Ada Lovelace"],
+        **{f"general_{level}": ["Science"] for level in range(1, 5)},
+    }
+}
+
+
+def kept(prompt: str, concepts: dict[str, tuple[str, ...]]) -> Memory:
+    return Memory(id=uuid4(), pool="plan", prompt=prompt, answer="A lever.", created=1.0, concepts=concepts)
+
+
+@pytest.mark.parametrize("cited", [("memory_1", "memory_4"), ("memory_4",)])
+def test_what_its_concepts_brought_is_told_in_json_at_the_terminal_and_on_the_page(
+    backend: Backend,
+    memory: MemoryClient,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    cited: tuple[str, ...],
+) -> None:
+    far = kept("What drove its columns?", ENGINE)
+    near = [kept(f"Which machine could the daughter of {name} have {did}?", SEWING) for name in "ab" for did in "cde"]
+    memory.restore([far, *near])
+    cites = [{"memory": name, "why": "It says so."} for name in cited]
+    said = {"cites": cites, "suffices": True, "answer": "That one.", "own_knowledge": "", "questions": []}
+
+    with scripted(backend, monkeypatch, NAMED, said) as (settings, _):
+        reply = answer_from(settings, QUESTION, "plan", 4, False, "ada")
+    print_answer(reply, "plan", QUESTION)
+    template = ENVIRONMENT.get_template("answered.html.j2")
+    context = template.new_context({"reply": reply, "pool": "plan", "question": QUESTION, "only_memories": False})
+    page, terminal = text_of("".join(template.blocks["main"](context))), " ".join(capsys.readouterr().out.split())
+
+    told = reply.model_dump(mode="json")
+    assert told["brought"] == {str(far.id): ["Charles Babbage", "Analytical Engines"]}
+    assert (told["concepts"]["0"], told["concepts"]["-1"][1]) == (["Analytical Engines"], "Ada Lovelace")
+    for shown in (page, terminal):
+        assert "Concepts of the question: " in shown
+        assert shown.count("Lovelace") == 1
+        assert shown.count("Babbage") == 2, "of the question, and beside the memory that it brought"
+        assert ("not cited" in shown) == (len(cited) == 1)
+
+
+def test_without_concepts_nothing_is_said_of_them(
+    backend: Backend, memory: MemoryClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    memory.restore([kept("Which machine?", {})])
+    cites = [{"memory": "memory_1", "why": "It says so."}]
+    said = {"cites": cites, "suffices": True, "answer": "That one.", "own_knowledge": "", "questions": []}
+
+    with scripted(backend, monkeypatch, said) as (settings, _):
+        reply = answer_from(settings, QUESTION, "plan", 4, False, "ada")
+    print_answer(reply, "plan", QUESTION)
+
+    assert (reply.concepts, reply.brought) == ({}, {})
+    shown = capsys.readouterr().out
+    assert ("It rests on" in shown, "oncepts" in shown, "found by" in shown) == (True, False, False)
