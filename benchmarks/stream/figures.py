@@ -38,8 +38,8 @@ def of_arm(orders: Orders) -> dict[str, Any]:
 def difference(one: Orders, other: Orders, phase: str) -> dict[str, Any]:
     """How much more one arm has right than another of the same tasks in the same orders.
 
-    The interval is that of 95 % of a paired bootstrap over the tasks: a task's orders stay together. One task won and one
-    lost are added for it, as by Bonett and Price (2012): without a loss no interval could reach below 0.
+    The interval is that of 95 % of a paired bootstrap over the tasks: a task's orders stay together. One task won and
+    one lost are added for it, as by Bonett and Price (2012): without a loss no interval could reach below 0.
     """
     paired: dict[int, list[float]] = {}
     for order in one.keys() & other.keys():

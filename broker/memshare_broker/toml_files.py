@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ T = TypeVar("T", bound=BaseModel)
 Place = tuple[str | int, ...]
 
 _SHOWN = 60  # characters of a wrong value
+NEAR = 0.7  # how alike a name is to the one that was meant
 _NAME = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
 _DOTTED = rf"{_NAME}(?:\s*\.\s*{_NAME})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]\]?\s*(?:#.*)?$")
@@ -34,7 +36,7 @@ def load(path: Path, model: type[T]) -> T:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadInput(f"{path}:1: cannot be read: {error.strerror or error}.") from error
+        raise BadInput(f"{path} cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise BadInput(f"{path}:{line}: this is not UTF-8 text.") from error
@@ -46,11 +48,11 @@ def load(path: Path, model: type[T]) -> T:
         reason = re.sub(r"\s*\(at [^()]*\)$", "", str(error))
         raise BadInput(f"{path}:{line}: this is not valid TOML: {reason}.") from error
     except ValidationError as error:
-        raise BadInput(f"{path}:{_reason(error.errors()[0], line_numbers(text))}") from error
+        raise BadInput(f"{path}:{_reason(error.errors()[0], line_numbers(text), {*model.model_fields})}") from error
 
 
-def _reason(error: ErrorDetails, lines: dict[Place, int]) -> str:
-    """`LINE: key: reason`; the line of the nearest table stands for a key that is missing."""
+def _reason(error: ErrorDetails, lines: dict[Place, int], known: set[str]) -> str:
+    """`LINE: key: reason`; the line of the nearest table stands for a key that is missing. A file has `known` keys."""
     place = error["loc"]
     while place and place not in lines:
         place = place[:-1]
@@ -58,7 +60,8 @@ def _reason(error: ErrorDetails, lines: dict[Place, int]) -> str:
     field = ".".join(str(part) for part in (error["loc"] if error["type"] == "missing" else place))
     message = " ".join(error["msg"].removeprefix("Value error, ").split()).rstrip(".")
     if error["type"] == "extra_forbidden":
-        return f"{lines.get(place, 1)}: {field}: no such key is known here."
+        meant = _meant(field, error["input"], known) if len(place) == 1 else ""
+        return f"{lines.get(place, 1)}: {field}: no such key is known here.{meant}"
     if error["type"] == "missing":
         return f"{lines.get(place, 1)}: {field!r} is missing."
     value = error["input"]
@@ -66,6 +69,14 @@ def _reason(error: ErrorDetails, lines: dict[Place, int]) -> str:
         shown = repr(value)
         message += f", not {shown if len(shown) <= _SHOWN else shown[:_SHOWN] + '…'}"
     return f"{lines.get(place, 1)}: {field + ': ' if field else ''}{message}."
+
+
+def _meant(key: str, value: object, known: set[str]) -> str:
+    """A hint where a key of the file was written in another way, or in a table."""
+    if isinstance(value, dict) and (inner := sorted(known & {*value})):
+        return f" {inner[0]!r} is a key of the file itself: write it without [{key}]."
+    near = get_close_matches(key.lower().removeprefix("memshare_"), sorted(known), 1, NEAR)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def line_numbers(text: str) -> dict[Place, int]:

@@ -249,7 +249,10 @@ def find_rubric(name: str, agents_dir: Path | None) -> Rubric:
         file = folder / f"{name}{suffix}"
         if plain and file.is_file():
             return read_rubric(file)
-    raise BadInput(f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}.")
+    raise BadInput(
+        f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}. The scorer, too, has to be "
+        f"started with MEMSHARE_AGENTS_DIR set to the folder that has {name}.rubric.toml."
+    )
 
 
 def all_rubrics(agents_dir: Path | None) -> dict[str, Rubric]:

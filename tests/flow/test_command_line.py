@@ -72,7 +72,7 @@ def test_memories_are_added_found_edited_hidden_exported_and_forgotten(terminal:
 
     def found() -> list[str]:
         hits = terminal.json("memories", "search", "what answers in every language", "--pool", "logic", "-k", "3")
-        return [hit["memory"]["id"] for hit in hits]
+        return [hit["memory"]["id"] for hit in hits["memories"]]
 
     assert memory in found()
     terminal.run("memories", "edit", memory, "--status", "hidden")
@@ -138,7 +138,7 @@ def test_knowledge_is_added_changed_explained_and_deleted(terminal: Terminal) ->
 
     def found() -> list[str]:
         hits = terminal.json("memories", "search", about, "--pool", "logic", "-k", "1")
-        return [hit["memory"]["answer"] for hit in hits]
+        return [hit["memory"]["answer"] for hit in hits["memories"]]
 
     assert found() == ["It opens at nine."]
     changed = terminal.json("memories", "edit", known, "--answer", "It opens at ten.")

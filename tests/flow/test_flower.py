@@ -56,10 +56,10 @@ def flower(deployment: Deployment, tmp_path: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "celery", "-A", "memshare.worker", "flower", f"--port={port}"]
+    command = [sys.executable, "-m", "celery", "-A", "memshare.operate.flower", "flower", f"--port={port}"]
     with (tmp_path / "flower.log").open("wb") as log:
         process = subprocess.Popen(
-            [*command, "--address=127.0.0.1", "--read_only=True"],
+            command,
             cwd=ROOT,
             env=deployment.environment | {"FLOWER_BASIC_AUTH": LOGIN},
             stdout=log,

@@ -80,6 +80,11 @@ def test_services_wait_for_redis_say_so_once_without_its_password_and_end_well_w
             return all(told in log.read_text() for log in said.values())
 
         wait_for(all_wait, WITHIN, "each to say that it waits")
+        assert "Serves" not in said["worker"].read_text()
+        del environment["MEMSHARE_SECRET"]
+        secretless = started(SERVICES["worker"], environment, tmp_path / "secretless.log")
+        assert running.enter_context(secretless).wait(WITHIN) == 2
+        assert "set MEMSHARE_SECRET" in (tmp_path / "secretless.log").read_text()
         submit = ("memshare", "submit", "poem", "A limerick")
         assert running.enter_context(started(submit, environment, tmp_path / "submit.log")).wait(WITHIN) == 1
         processes["ended"].send_signal(signal.SIGTERM)
@@ -92,6 +97,7 @@ def test_services_wait_for_redis_say_so_once_without_its_password_and_end_well_w
         with connect(environment["MEMSHARE_REDIS_URL"]) as client:
             wait_for(lambda: len(present(client)) == 2, WITHIN, "both workers to be there")
         wait_for(lambda: '"url"' in said["serve"].read_text(), WITHIN, "the door to be open")
+        assert "Serves poem as" in said["worker"].read_text()
         processes["worker"].send_signal(signal.SIGINT)
         assert processes["worker"].wait(WITHIN) == 0
 

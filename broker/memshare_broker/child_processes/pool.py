@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import json
 import logging
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing import Pipe
 from typing import Any
 
@@ -30,6 +31,15 @@ def python(*arguments: str) -> list[str]:
     return [sys.executable, "-P", *arguments]  # noqa: TID251
 
 
+def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
+    """A function that a child runs first so that it ends when its parent is killed; None except on Linux."""
+    if not sys.platform.startswith("linux"):
+        return None
+    library = ctypes.CDLL(None)
+    return lambda: library.prctl(PR_SET_PDEATHSIG, int(sign))
+
+
+PR_SET_PDEATHSIG = 1
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "HOME", "LANG", "LC_ALL", "TMPDIR")  # of the environment, and no key
 GOING_WITHIN = 5.0  # seconds from the end of its connection to its own
 

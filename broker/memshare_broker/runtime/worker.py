@@ -269,6 +269,7 @@ def worker_app(*parts: WorkerPart) -> Celery:
             keep_private(settings.data)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
+            open_signer(settings)  # what it lacks is told before Redis is waited for
             wait_for_redis(settings.redis)
             _require_same_secret(settings)
             for name in [name for name in app.tasks if name.startswith("celery.")]:

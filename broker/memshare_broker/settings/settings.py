@@ -29,6 +29,7 @@ from memshare_broker.settings.file import (
     environment_before_file,
     unusable,
 )
+from memshare_broker.toml_files import NEAR
 
 
 class PlaceSettings(BaseModel):
@@ -311,7 +312,6 @@ log = logging.getLogger(__name__)
 PREFIX = "MEMSHARE_"
 OF_OTHERS = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP).*|IMAGE)|TEST_.+")
 """Names after the prefix that Kubernetes has for a service memshare-…, or compose, or tests."""
-NEAR = 0.7  # how alike a name is to the one that was meant
 SHORT_TIMEOUT = 120  # seconds of a model: a run in steps takes as long as two calls of them
 SERVER_WAIT = 45.0  # seconds for which a call waits until its model's server can take it
 BESIDE_CALLS = 25  # seconds

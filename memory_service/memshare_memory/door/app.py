@@ -65,7 +65,8 @@ def _endpoint(method: DoorMethod[Any, Any], answer: Callable[[Any], Awaitable[An
         given = request.headers.get("authorization", "").encode()
         if expected is not None and not hmac.compare_digest(given, expected):
             # Not a fault of the task that asks: it is tried again when the worker has the right token.
-            return refused(401, TryAgain("This memory service asks for its token: set MEMSHARE_MEMORY_TOKEN."))
+            mend = "MEMSHARE_MEMORY_TOKEN is another one than its own" if given else "set MEMSHARE_MEMORY_TOKEN"
+            return refused(401, TryAgain(f"This memory service asks for its token: {mend}."))
         try:
             asked = method.takes.validate_json(await _body(request))
             with tracing.continued(request.headers):

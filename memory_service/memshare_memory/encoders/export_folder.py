@@ -9,6 +9,7 @@ import hashlib
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes.pool import ends_with_parent, python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.encoder import BUNDLED, bundled_folder
 from memshare_memory.encoders.sentence_encoder import cannot_be_loaded
@@ -117,7 +118,8 @@ def exported(path: str | None, name: str | None, exports: Path) -> Export:
             " one: pip install 'memshare[memory]', or name a folder that has it in MEMSHARE_EXPORTS."
         )
     if found is None:
-        log.info("Exporting the encoder %s once; this takes some seconds.", name or path or BUNDLED)
+        # A warning: a worker that is being built shows nothing less.
+        log.warning("Exporting the encoder %s, once: this takes seconds to minutes.", name or path or BUNDLED)
         _run_export(path, name, folder)
         found = read_export(folder)
     if found is None:
@@ -133,6 +135,7 @@ def _run_export(path: str | None, name: str | None, folder: Path) -> None:
         done = subprocess.run(
             command,
             env=environment,
+            preexec_fn=ends_with_parent(signal.SIGKILL),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -62,6 +62,7 @@ GROUPS = {
     },
     "Run": {
         "worker": CommandPlace("run.worker:worker"),
+        "status": CommandPlace("run.status:status"),
         "serve": CommandPlace("run.serve:serve", "serve"),
         "mcp": CommandPlace("run.serve:mcp", "serve"),
         "token": CommandPlace("run.token:app"),

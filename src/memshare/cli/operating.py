@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from io import TextIOWrapper
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -13,12 +16,24 @@ from memshare.cli.options import login_name
 from memshare.operate.own_redis import redis_running
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.terminal.console import print_json
+from memshare.terminal.console import errors, print_json
 from memshare_broker.observe.logs import Json, Text, is_json
 from memshare_broker.settings import Settings, load_settings
 
 AUDIT = "commands.log"
 """Beside the logs of `memshare up`: what commands did, a line each."""
+
+
+class _AuditFile(logging.FileHandler):
+    """The file, made with its folder for the first line; where it cannot be written, stderr is told, and gets all."""
+
+    def _open(self) -> TextIOWrapper:
+        try:
+            Path(self.baseFilename).parent.mkdir(parents=True, exist_ok=True)
+            return super()._open()
+        except OSError as error:
+            errors.print(f"{self.baseFilename} cannot be written: {error.strerror}. What was done is told here:")
+            return os.fdopen(os.dup(sys.stderr.fileno()), "w", encoding="utf-8")
 
 
 def who_sits_here() -> Caller:
@@ -51,16 +66,14 @@ def note(action: str, **about: object) -> None:
 @contextmanager
 def _noting(settings: Settings) -> Iterator[None]:
     """Have `memshare.audit` write to the logs of this machine's deployment, or, in JSON, where all is logged."""
-    folder, audit = settings.data / "logs", logging.getLogger("memshare.audit")
+    audit = logging.getLogger("memshare.audit")
     handler: logging.Handler
     if is_json() or settings.log_format == "json":
         handler = logging.StreamHandler()
         handler.setFormatter(Json())
-    elif os.access(folder, os.W_OK):
-        handler = logging.FileHandler(folder / AUDIT, encoding="utf-8", delay=True)
-        handler.setFormatter(Text("[%(asctime)s] %(message)s", use_color=False))
     else:
-        handler = logging.NullHandler()
+        handler = _AuditFile(settings.data / "logs" / AUDIT, encoding="utf-8", delay=True)
+        handler.setFormatter(Text("[%(asctime)s] %(message)s", use_color=False))
     level = audit.level
     audit.addHandler(handler)
     audit.setLevel(logging.INFO)

@@ -26,27 +26,29 @@ from memshare.doors.routes import call_routes
 from memshare.operations.apart import at_the_entrance
 from memshare.operations.backend import Backend
 from memshare_broker.connection import DOWN, connect
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
 from memshare_memory.door.bounded_connection import BoundedConnection, Bounds, server_config
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.listening import BACKLOG
 
 KEY = "memshare:health"
 KNOWN_FOR = 1.0  # seconds
-REPLY_WITHIN = 3.0  # seconds for Redis
+REPLY_WITHIN = 3.0  # seconds for Redis, and for the memory service
 
 
 class Health:
-    """Health of Redis: its fault, if any, as a sentence for anybody, without its address."""
+    """Health of Redis and the memory service: a fault, if any, as a sentence for anybody, without an address."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, memories: MemoryClient) -> None:
+        self._memories = memories
         self._client = connect(settings.redis, tries=0, timeout=REPLY_WITHIN)
         self._turn = threading.Lock()
         self._looked, self._fault = -KNOWN_FOR, ""
 
     def fault(self) -> str:
-        """Nothing where Redis takes writes."""
+        """Nothing where Redis takes writes, and memories can be recalled."""
         with self._turn:
             if time.monotonic() - self._looked >= KNOWN_FOR:
                 self._fault = self._ask()
@@ -63,11 +65,15 @@ class Health:
             return "Redis does not answer."
         except redis.ResponseError as error:
             return f"Redis takes no writes: {error}"
+        try:
+            self._memories.stats(timeout=REPLY_WITHIN)
+        except MemshareError:
+            return "The memory service does not answer: nothing is recalled."
         return ""
 
 
 def health_routes(health: Health) -> list[Route]:
-    """Both without a token: `/health` for who watches and balances, `/alive` for who would restart this process."""
+    """Both without a token: `/health` for who watches, `/alive` for who balances or would restart this process."""
 
     async def is_well(_: Request) -> Response:
         fault = await at_the_entrance(health.fault)
@@ -100,11 +106,11 @@ def rest_app(backend: Backend) -> FastAPI:
         redirect_slashes=False,
         lifespan=mcp.lifespan,
     )
-    site = Site(backend)
+    site, health = Site(backend), Health(backend.settings, backend.client.memories)
     app.state.backend, app.state.is_same_user, app.state.unknown = backend, is_same_user, site.unknown
     app.add_middleware(Entrance, backend=backend)
     add_handlers(app)
-    app.router.routes += [*call_routes(), mcp.route, *health_routes(Health(backend.settings)), *page_routes(site)]
+    app.router.routes += [*call_routes(), mcp.route, *health_routes(health), *page_routes(site)]
 
     described, one_at_a_time = app.openapi, Lock()
 

@@ -1,7 +1,8 @@
 """The app that Flower is started with: the queues and their events, and none of the workers' packages.
 
-`celery -A memshare.operate.flower flower` runs it. Flower asks workers what they do when it starts, and no worker that
-comes later. Here it asks those as well, as soon as it hears of them.
+`celery -A memshare.operate.flower flower` runs it, on loopback and read only unless an option says otherwise.
+Flower asks workers what they do when it starts, and no worker that comes later. Here it asks those as well, as soon as
+it hears of them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 
 from flower.app import Flower
 from tornado.ioloop import PeriodicCallback
+from tornado.options import options
 
 from memshare_broker.app import make_app
 from memshare_broker.observe.logs import set_up
@@ -38,6 +40,7 @@ def asking(start: Callable[[Flower], None]) -> Callable[[Flower], None]:
     return started
 
 
+options.address, options.read_only = "127.0.0.1", True  # else strangers could send tasks and stop workers
 Flower.start = asking(Flower.start)
 if load_settings().log_format == "json":
     set_up("json")  # a root logger that has a handler gets none of Tornado's

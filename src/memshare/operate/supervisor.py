@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +22,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare_agents.roster import load_roster
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes.pool import ends_with_parent, python
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import present
@@ -32,7 +30,6 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 
 SHORTEST_LIFE = 5  # seconds; a child that dies sooner waits as long before it is started again
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass
@@ -72,14 +69,6 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-
-
-def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """A function that a child runs first so that it ends when its parent is killed; None except on Linux."""
-    if not sys.platform.startswith("linux"):
-        return None
-    library = ctypes.CDLL(None)
-    return lambda: library.prctl(PR_SET_PDEATHSIG, int(sign))
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
@@ -168,6 +157,12 @@ class Supervisor:
         return f"http://{host}:{self._flower_port}" if self._flower_port else None
 
     @property
+    def doing(self) -> str:
+        """What it is at while it starts, where that takes long."""
+        said = next((child.last_line for child in self.children if child.name == "memory"), "")
+        return said.rstrip(".") if said.startswith("Exporting the encoder") else "Starting"
+
+    @property
     def serve_url(self) -> str | None:
         return f"http://{LOOPBACK}:{self._serve_port}" if self._serve_port else None
 
@@ -218,7 +213,6 @@ class Supervisor:
                 f"--port={self._flower_port}",
                 "--max_tasks=10000",
                 "--persistent=True",
-                "--read_only=True",  # else whoever has its password can send tasks and stop workers
                 f"--db={self.settings.data / 'flower.db'}",
                 # Not an option, which everybody on the machine could read.
                 environment={**self._environment, "FLOWER_BASIC_AUTH": self.flower_auth},

@@ -76,16 +76,19 @@ SAY_EVERY = 5.0  # seconds
 
 
 @contextmanager
-def waiting(what: str) -> Iterator[None]:
+def waiting(what: str | Callable[[], str]) -> Iterator[None]:
     """Say at once on standard error what the block waits for, and every five seconds for how long it has.
+
+    A function is asked each time.
 
     On a terminal that is one line, which goes when the block ends.
     """
     began, ended = time.monotonic(), threading.Event()
-    with errors.status(f"{what} …") as status:
+    asked = what if callable(what) else lambda: what
+    with errors.status(f"{asked()} …") as status:
 
         def tell() -> None:
-            said = f"{what} … {time.monotonic() - began:.0f} s"
+            said = f"{asked()} … {time.monotonic() - began:.0f} s"
             status.update(styled(said)) if errors.is_terminal else errors.print(said)
 
         telling = steady_thread("memshare-waiting", tell, ended, every=SAY_EVERY)

@@ -162,12 +162,14 @@ def _only_memory(typed: str, found: Sequence[UUID], nothing: str, listing: str) 
 
 
 def find_task(client: Client, typed: str) -> str:
-    """The id of a task. What is no beginning of one stays as it is; raises `BadInput` where it may mean several."""
+    """The id of a task, also by that of its dead letter. What means neither stays as it is; raises `BadInput` where it
+    may mean several."""
     beginning = _beginning(typed)
-    if not beginning:
-        return typed
     with reaching(client.settings.redis):
-        return _only_task(typed, _tasks(client, typed, beginning))
+        found = _only_task(typed, _tasks(client, typed, beginning)) if beginning else typed
+        if client.ledger.submitted(found) is None and (letter := find_letter(client, typed)) in client.dead_letters:
+            return client.dead_letters.get(letter).entry.journey
+    return found
 
 
 def find_letter(client: Client, typed: str) -> str:

@@ -128,7 +128,7 @@ def test_a_long_wrong_value_is_shown_shortened(tmp_path: Path) -> None:
 def test_a_file_that_is_missing_or_no_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "binary.toml").write_bytes(b"title = 'a'\nprice = '\xff'")
 
-    with pytest.raises(BadInput, match=r"none\.toml:1: cannot be read: No such file"):
+    with pytest.raises(BadInput, match=r"none\.toml cannot be read: No such file"):
         load(tmp_path / "none.toml", Menu)
     with pytest.raises(BadInput, match=r"binary\.toml:2: this is not UTF-8 text"):
         load(tmp_path / "binary.toml", Menu)
@@ -144,3 +144,16 @@ def test_a_byte_order_mark_is_no_part_of_a_file_and_lines_are_counted_as_ever(tm
         load(tmp_path / "wrong.toml", Menu)
     with pytest.raises(BadInput, match=r"binary\.toml:2: this is not UTF-8 text"):
         load(tmp_path / "binary.toml", Menu)
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("pryce = 3", " Did you mean 'price'?"),
+        ("MEMSHARE_TITLE = 'x'", " Did you mean 'title'?"),
+        ("[memshare]\nprice = 3", " 'price' is a key of the file itself: write it without [memshare]."),
+        ("colour = 3", ""),
+    ],
+)
+def test_a_key_that_was_written_in_another_way_is_told_how(tmp_path: Path, line: str, meant: str) -> None:
+    assert refusal(tmp_path, f"title = 'a'\nprice = 1\n{line}\n").endswith(f": no such key is known here.{meant}")

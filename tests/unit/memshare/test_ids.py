@@ -64,6 +64,13 @@ def test_a_dead_letter_is_found_among_dead_letters(client: Client) -> None:
     assert find_letter(client, "93ab0000") == "93ab0000"
 
 
+def test_a_task_is_found_by_the_id_of_its_dead_letter(client: Client) -> None:
+    entry = Entry(id=LETTER, task="scorer.score", queue="scorer", body={}, journey=OTHER, stage="score")
+    client.dead_letters.add(letter_for(entry, GiveUp("It refuses."), tries=1))
+
+    assert (find_task(client, LETTER), find_task(client, LETTER[:8])) == (OTHER, OTHER)
+
+
 def test_tables_show_the_beginning_of_an_id_of_ours_and_the_whole_of_others() -> None:
     assert short_id(FIRST) == "1c6fa3b2"
     assert short_id("unreadable-12345678-1c6f") == "unreadable-12345678-1c6f"

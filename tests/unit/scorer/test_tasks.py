@@ -98,7 +98,8 @@ def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
 
 
 def test_an_unknown_rubric_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(BadInput, match="Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"):
+    known = "Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"
+    with pytest.raises(BadInput, match=rf"{known}\. .*scorer.* MEMSHARE_AGENTS_DIR .*haiku\.rubric\.toml"):
         ScoreStage(ScriptedChat(), None, 1, no_seeds).run("journey-1", a_task("haiku"))
 
 

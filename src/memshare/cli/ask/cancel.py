@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from memshare.cli.operating import operating
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.client.errors import NotFound
+from memshare.client.rest.calls.journeys import Cancelled
 from memshare.operations import journeys
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.terminal.console import console, errors, print_json
+from memshare.terminal.console import console, errors
 from memshare.terminal.ids import find_task
 
 SAID = {
@@ -38,19 +39,19 @@ def cancel(
     """
     with operating() as (backend, caller):
         wanted = [find_task(backend.client, typed) for typed in task_ids]
-        found = {one: _cancelled(backend, caller, one) for one in wanted}
+        found = [_cancelled(backend, caller, one) for one in wanted]
     if as_json:
-        print_json(found)
+        print_reply(found)
     else:
-        for task_id, became in found.items():
-            shown = console if became in ("cancelled", "running") else errors
-            shown.print(SAID[became].format(id=task_id))
-    if {"ended", "unknown"} & set(found.values()):
+        for one in found:
+            shown = console if one.outcome in ("cancelled", "running") else errors
+            shown.print(SAID[one.outcome].format(id=one.id))
+    if any(one.outcome in ("ended", "unknown") for one in found):
         raise typer.Exit(1)
 
 
-def _cancelled(backend: Backend, caller: Caller, task_id: str) -> str:
+def _cancelled(backend: Backend, caller: Caller, task_id: str) -> Cancelled:
     try:
-        return journeys.cancel(backend, caller, task_id).outcome
+        return journeys.cancel(backend, caller, task_id)
     except NotFound:
-        return "unknown"
+        return Cancelled(id=task_id, outcome="unknown")

@@ -10,11 +10,13 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
+from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey, asked_of, kept_for
 from memshare.client.rest.calls.journeys import PromptReply
 from memshare.client.sent_prompt import sent_prompt
+from memshare.operations.journeys import own_journey
 from memshare.terminal.console import (
     console,
     errors,
@@ -116,7 +118,8 @@ def trace(
         print_json(sent.model_dump(mode="json")) if as_json else _print_prompt(sent)
         return
     if as_json:
-        print_json(journey.model_dump(mode="json"))
+        with operating() as (backend, caller):
+            print_reply(own_journey(backend, caller, task_id))
         return
     if reasoning:
         print_text(journey.reasoning or "Nothing is known of how its model came to the answer.")
@@ -185,7 +188,7 @@ def trace(
         console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
         letter = short_id(journey.dead.entry.id)
-        advice = f"`memshare dead retry {letter}` tries it again." if kept else "It was dropped."
+        advice = f"Mend that, then `memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
 
 

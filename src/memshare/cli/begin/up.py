@@ -82,7 +82,7 @@ def up(
         ready = False
         notify("STATUS=Starting")
         try:
-            with waiting("Starting"):
+            with waiting(lambda: supervisor.doing):
                 supervisor.start()
             ready = True
             with (

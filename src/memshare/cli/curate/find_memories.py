@@ -11,11 +11,12 @@ from rich.text import Text
 
 from memshare.cli.condition_options import takes_conditions
 from memshare.cli.curate.forgetting import say_stale, written_from
-from memshare.cli.operating import note
+from memshare.cli.operating import note, print_reply
 from memshare.cli.options import By, Chosen, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
 from memshare.client.client import Client
 from memshare.client.regrading import grade_again, grader_of
 from memshare.client.replies import StatsReply
+from memshare.client.rest.calls.memories import FoundMemory, SearchReply
 from memshare.terminal.console import console, errors, print_json, print_text, short, table
 from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import (
@@ -172,15 +173,17 @@ def search(
     recalled = client.memories.recall(wanted)
     found, least = recalled.found, client.near_enough(pool)
     say_unreadable(client)
+    far = too_far(recalled.nearest.similarity if recalled.nearest else None, least)
+    fits = [FoundMemory(memory=one.memory, similarity=one.similarity, near=one.similarity >= least) for one in found]
     if as_json:
-        print_json([one.model_dump(mode="json") | {"near": one.similarity >= least} for one in found])
+        print_reply(SearchReply(far=far, memories=tuple(fits)))
         return
     if not found:
         console.print(f"Pool {pool!r} has none.")
-    elif far := too_far(recalled.nearest.similarity if recalled.nearest else None, least):
+    elif far:
         console.print(far, style="yellow")
     for near, title in ((True, None), (False, "Less near")):
-        rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in found if (one.similarity >= least) is near]
+        rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in fits if one.near is near]
         if rows:
             console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows, title=title))
     if [one.similarity for one in found] != sorted((one.similarity for one in found), reverse=True):

@@ -194,7 +194,7 @@ def promotions(
         for each in found
         for one, said, texts in [(each.memory.memory, each.proposal, prompt_and_answer(each.memory.memory))]
     ]
-    names = ("id", "", "pool", "for", "helped", "checked", *text_columns())
+    names = ("id", "state", "pool", "for", "helped", "checked", *text_columns())
     console.print(table(*names, rows=rows) if rows else "No memory is proposed for another pool.")
 
 

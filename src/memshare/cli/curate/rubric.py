@@ -30,7 +30,7 @@ app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.")
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled rubric or one of yours.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A bundled rubric or one of yours, or a file.")],
     as_json: Json = False,
 ) -> None:
     """Show a rubric: its criteria, points and approval.
@@ -38,8 +38,8 @@ def show(
     Example: memshare rubric show poem
     """
     settings = load_settings()
-    rubric = find_rubric(name, settings.agents_dir)
-    doubts = _doubts(settings, name)
+    rubric = read_rubric(Path(name)) if name.endswith(".toml") else find_rubric(name, settings.agents_dir)
+    doubts = _doubts(settings, rubric.name)
     if as_json:
         print_json(_plain(rubric) | {"doubts": doubts})
         return

@@ -48,9 +48,13 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         console.print("No dead letters.")
         return
     rows = [
-        (short_id(one.id), one.task, one.reason, one.tries, moment(one.died)[5:16], short(one.error)) for one in letters
-    ]
-    console.print(table("id", "task", "reason", "tries", "died (UTC)", "error", rows=rows))
+        (
+            short_id(one.id), short_id(one.journey), one.task, one.reason, one.tries, moment(one.died)[5:16],
+            short(one.error),
+        )
+        for one in letters
+    ]  # fmt: skip
+    console.print(table("id", "journey", "task", "reason", "tries", "died (UTC)", "error", rows=rows))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 import typer
 
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
+from memshare.client.pools import pools_known
 from memshare.operations import access
 from memshare.operations.budgets import set_one
 from memshare.operations.caller import RIGHTS
 from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, moment, print_text, table
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_llm.limits.budget import load_prices
 
@@ -50,6 +52,9 @@ def create(
         made = ask("The token", access.create, backend, caller, **given)
         if daily_usd is not None:
             set_one(backend, caller, "submitter", name, money=daily_usd)
+        with suppress(TryAgain):  # the memory service is away
+            for pool in sorted({*(chosen or ())} - pools_known(backend.client)):
+                errors.print(f"No pool is called {pool!r} yet.", style="yellow")
     print_reply(made) if as_json else print_text(made.token)
     if is_first:
         errors.print(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
+from celery import signals
 
 from memshare.cli.options import Json
 from memshare.extras import require
@@ -60,8 +61,12 @@ def worker(
         concurrency = FEW
     label = "all" if serve_all else "-".join(wanted)[:40]
     node = f"{label}-{os.getpid()}"
-    if as_json or settings.log_format == "json":
-        print_json({"node": node, "queues": wanted, "pid": os.getpid()})
-    else:
-        console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+
+    def tell(**_: object) -> None:
+        if as_json or settings.log_format == "json":
+            print_json({"node": node, "queues": wanted, "pid": os.getpid()})
+        else:
+            console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+
+    signals.worker_ready.connect(tell, weak=False)
     raise typer.Exit(run_worker(app, wanted, node, concurrency))

@@ -21,6 +21,7 @@ from memshare_memory.encoders.export_folder import export_folder, read_export
 from memshare_memory.encoders.onnx_encoder import OnnxEncoder
 from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
+from tests.support.deployment import ROOT, wait_for
 from tests.support.word_encoder import WordEncoder
 
 OTHER_TEXTS = ["A lamp by the Sea", "two", "Regen am See", "a text of many words " * 40]
@@ -228,3 +229,24 @@ def test_a_process_that_fails_says_so_with_its_last_words(tmp_path: Path) -> Non
     assert str(caught.value).startswith("The encoder 'all-MiniLM-L6-v2' could not be exported to ")
     assert "exit code 1, after: " in str(caught.value)
     assert str(caught.value).endswith(f"'{tmp_path / 'exports'}'")
+
+
+EXPORTS = """
+import sys
+from pathlib import Path
+from memshare_memory.encoders.export_folder import exported
+exported(None, None, Path(sys.argv[1]))
+"""
+
+
+def test_an_export_is_told_at_once_and_ends_with_who_began_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", EXPORTS, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert process.stderr.readline().startswith("Exporting the encoder all-MiniLM-L6-v2, once: ")
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_for(lambda: children.read_text().split(), 30, "its export to begin")
+        [export] = children.read_text().split()
+        process.terminate()
+
+    wait_for(lambda: not Path(f"/proc/{export}").exists(), 30, "its export to end")

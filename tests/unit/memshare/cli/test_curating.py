@@ -186,7 +186,7 @@ def test_a_statement_about_a_question_is_found_by_it_and_listed_with_the_others(
 
     statement = terminal.json(*words)["id"]
 
-    [found] = terminal.json("memories", "search", "When does it open?", "--pool", "poem", "-k", "1")
+    [found] = terminal.json("memories", "search", "When does it open?", "--pool", "poem", "-k", "1")["memories"]
     assert found["memory"]["id"] == statement
     listed = terminal.json("memories", "list", "--kind", "knowledge")
     assert [one["answer"] for one in listed] == ["It opens at nine.", "Shoes are old."]
@@ -255,7 +255,7 @@ def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Ter
     assert listed("--credibility-from", "1.1") == []
     assert len(terminal.json("memories", "list", "--sort", "credibility", "--limit", "2")) == 2
     found = terminal.json("memories", "search", "a lamp", "--pool", "poem", "--submitter", "ada", "--score-to", "50")
-    assert [one["memory"]["id"] for one in found] == [may]
+    assert [one["memory"]["id"] for one in found["memories"]] == [may]
     assert "At most 1,000" in terminal.run("memories", "list", "--sort", "score", "--limit", "2000", code=2).stderr
 
 
@@ -335,10 +335,19 @@ def test_dead_letters_of_a_reason_are_dropped_together_after_a_yes(terminal: Ter
     assert sorted(terminal.json(*words, "--yes")["dropped"]) == ["t1", "t2"]
     assert [one["id"] for one in terminal.json("dead", "list")] == ["t3"]
     assert "Give the id of a dead letter, or --all" in terminal.run("dead", "drop", code=2).stderr
-    (terminal.data / "logs").mkdir()
     assert terminal.json("dead", "drop", "--all", "--yes") == {"dropped": ["t3"]}
-    assert "drop. caller=" in (noted := (terminal.data / "logs" / "commands.log").read_text())
-    assert "message=t3" in noted
+    noted = (log := terminal.data / "logs" / "commands.log").read_text()
+    dropped = [line.rpartition("message=")[2] for line in noted.splitlines() if "drop. caller=" in line]
+    assert sorted(dropped) == ["t1", "t2", "t3"]
+    log.unlink()
+    log.mkdir()
+    told = terminal.run("token", "create", "ada", "--may", "recall", "--pools", "poem").stderr
+    assert (told.count("commands.log cannot be written"), told.count("create a token. caller=")) == (1, 1)
+    assert "No pool" not in told
+    assert (
+        "No pool is called 'nopool' yet."
+        in terminal.run("token", "create", "bea", "--may", "recall", "--pools", "poem,nopool").stderr
+    )
 
 
 @pytest.mark.parametrize("wrong", ["1c6f", "no id at all", "1c6fa3b2zz"])

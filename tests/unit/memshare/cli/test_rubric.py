@@ -44,6 +44,10 @@ def test_approve_shows_the_rubric_as_it_is_written_and_records_who(unapproved: P
     assert read_rubric(unapproved).approved
 
 
+def test_a_file_is_shown_as_it_is_approved(unapproved: Path) -> None:
+    assert json.loads(run("show", str(unapproved), "--json").stdout)["name"] == "mine"
+
+
 def test_approve_with_json_prints_nothing_but_json(unapproved: Path) -> None:
     approved = json.loads(run("approve", str(unapproved), "--by", "Ada", "--yes", "--json").stdout)
 

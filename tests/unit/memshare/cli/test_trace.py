@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 import redis
 
+from memshare.operations.backend import Backend
+from memshare.operations.caller import local_caller
+from memshare.operations.journeys import own_journey
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.keys import trace_key
 from memshare_broker.delivery.ledger import Ledger
@@ -148,3 +152,14 @@ def test_a_trace_whose_details_are_gone_says_so_and_shows_the_rest(
     assert "A lamp." in said
     assert str(lamp.id)[:8] in said
     assert "are gone. Its details were kept for a day" in tree
+
+
+def test_as_json_a_trace_is_the_reply_of_rest(
+    terminal: Terminal, redis_client: redis.Redis, settings: Settings
+) -> None:
+    answered(redis_client, [], None)
+    with closing(Backend(settings)) as backend:
+        told = own_journey(backend, local_caller(), TASK)
+
+    assert terminal.json("trace", TASK) == told.model_dump(mode="json")
+    assert told.id == TASK

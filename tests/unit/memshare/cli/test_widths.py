@@ -67,7 +67,7 @@ def test_memories_that_contradict_stand_side_by_side_with_their_claims(
 
 
 def test_the_only_pool_need_not_be_named(terminal: Terminal, memory: MemoryClient) -> None:
-    found = terminal.json("memories", "search", "books in May", "--limit", "1")
+    found = terminal.json("memories", "search", "books in May", "--limit", "1")["memories"]
     terminal.run("memories", "add", "Four.", "--prompt", "How many books are there?")
 
     assert [one["memory"]["prompt"] for one in found] == [PROMPT]
@@ -84,7 +84,7 @@ def test_memories_are_listed_found_and_forgotten_by_their_model(terminal: Termin
     model = ("--model", "openai:qwen3")
 
     listed = terminal.json("memories", "list", *model)
-    found = terminal.json("memories", "search", "Which books are new?", "--pool", "poem", *model)
+    found = terminal.json("memories", "search", "Which books are new?", "--pool", "poem", *model)["memories"]
     forgotten = terminal.json("memories", "forget", *model, "--yes")["forgotten"]
 
     assert [one["id"] for one in listed] == [one["memory"]["id"] for one in found] == forgotten == [str(ours.id)]

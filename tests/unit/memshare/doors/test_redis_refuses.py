@@ -82,3 +82,13 @@ def test_health_says_that_redis_is_away_and_not_where_it_is() -> None:
         said = TestClient(rest_app(away), client=("192.0.2.7", 50_000)).get("/health")
 
     assert (said.status_code, said.text) == (503, "Redis does not answer.")
+
+
+def test_health_says_that_the_memory_service_is_away_and_alive_does_not_care(settings: Settings) -> None:
+    alone = settings.model_copy(update={"memory_url": "http://127.0.0.1:1"})
+    with closing(Backend(alone)) as backend:
+        anybody = TestClient(rest_app(backend), client=("192.0.2.7", 50_000))
+        said, alive = anybody.get("/health"), anybody.get("/alive")
+
+    assert (said.status_code, said.text) == (503, "The memory service does not answer: nothing is recalled.")
+    assert alive.status_code == 200

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from tornado.options import options
 
 from memshare.operate.flower import ASKED, ask_new
 
@@ -25,3 +26,7 @@ def test_a_worker_is_asked_until_it_has_answered_all(answered: set[str], alive: 
     ask_new(cast("Any", flower))
 
     assert names == (["poem@host"] if asked else [])
+
+
+def test_flower_listens_on_loopback_and_only_shows_unless_an_option_says_otherwise() -> None:
+    assert (options.address, options.read_only) == ("127.0.0.1", True)

@@ -1,10 +1,11 @@
 """What runs on one machine: who can reach Flower, and how much the scorer does at a time."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from memshare.operate.supervisor import Supervisor, is_loopback
+from memshare.operate.supervisor import Child, Supervisor, is_loopback
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 
@@ -50,3 +51,13 @@ def test_a_login_that_flower_could_not_use_is_refused_and_not_told(login: str, m
         load_settings()
 
     assert login not in str(refused.value)
+
+
+def test_a_start_says_that_the_encoder_is_exported(tmp_path: Path) -> None:
+    starting, log = Supervisor(Settings(data=tmp_path)), tmp_path / "memory.log"
+    log.write_text("Exporting the encoder lamp, once: this takes seconds to minutes.\n")
+    before = starting.doing
+    with subprocess.Popen(["true"]) as process:
+        starting.children.append(Child("memory", lambda: process, log))
+
+    assert (before, starting.doing) == ("Starting", "Exporting the encoder lamp, once: this takes seconds to minutes")

@@ -1,0 +1,39 @@
+"""`memshare status`: what runs, waits and fails now, as the page *Now* has it."""
+
+from __future__ import annotations
+
+from memshare.cli.operating import operating, print_reply
+from memshare.cli.options import Json
+from memshare.operations import listings
+from memshare.terminal.console import console, moment, styled, table
+from memshare.terminal.ids import counted
+
+
+def status(as_json: Json = False) -> None:
+    """Show models, workers, queues with what waits in them and why, and how much was accepted and given up.
+
+    Example: memshare status
+    """
+    with operating() as (backend, caller):
+        found = listings.status(backend, caller)
+    if as_json:
+        print_reply(found)
+        return
+    workers = [(one.name, ", ".join(one.queues), ", ".join(one.models) or "–") for one in found.workers]
+    console.print(table("worker", "serves", "models", rows=workers) if workers else "No worker is there.")
+    queues = [
+        (one.name, one.open, one.a_minute, f"{one.oldest:.0f} s" if one.open else "–", one.workers or "none")
+        for one in found.queues
+    ]
+    if queues:
+        console.print(table("queue", "open", "a minute", "oldest", "workers", rows=queues))
+    for queue in found.queues:
+        for one in queue.waiting:
+            waits = f" {one.messages} until {moment(one.until)}: {one.why}"
+            console.print(styled((f"{queue.name} waits", "yellow"), waits))
+    for said in (*found.failing, *found.doubts):
+        console.print(said, style="yellow")
+    console.print(f"{found.accepted:,} of {counted(found.graded, 'graded answer', 'graded answers')} accepted.")
+    if found.dead_letters:
+        letters = counted(found.dead_letters, "dead letter", "dead letters")
+        console.print(styled((letters, "red"), ": `memshare dead list` shows them."))

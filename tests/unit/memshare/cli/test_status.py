@@ -1,0 +1,50 @@
+"""What `memshare status` says of a deployment. The real command line and Redis."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+
+from memshare.client.client import Client
+from memshare.client.replies import StatusReply
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.entry import Entry
+from memshare_broker.errors import GiveUp, NotYet
+from memshare_broker.presence import Presence, announce
+from memshare_broker.settings import Settings
+from tests.support.terminal import Terminal
+
+
+@pytest.fixture
+def terminal(settings: Settings, tmp_path: Path) -> Terminal:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    return terminal
+
+
+def entry(name: str) -> Entry:
+    return Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+
+
+def test_status_says_who_is_there_what_waits_and_why_and_what_was_given_up(
+    terminal: Terminal, settings: Settings, redis_client: redis.Redis
+) -> None:
+    assert "No worker is there." in terminal.run("status").stdout
+    with closing(Client(settings)) as client:
+        client.ledger.open(entry("t1"))
+        client.ledger.park(entry("t1"), NotYet("The cap is used up.", 60, hold="agent poem"))
+        client.ledger.open(entry("t2"))
+        client.dead_letters.add(letter_for(entry("t2"), GiveUp("It refuses."), tries=1))
+    announce(redis_client, Presence(node="poem-7@here", pid=7, incarnation="x", queues=("poem",), agents=()))
+
+    said, told = terminal.run("status").stdout, StatusReply.model_validate(terminal.json("status"))
+
+    lines = [" ".join(line.split()) for line in said.splitlines()]
+    assert "poem-7@here poem –" in lines
+    assert any(line.startswith("poem 1 0 ") and line.endswith(" 1") for line in lines), said
+    assert any(line.startswith("poem waits 1 until ") and line.endswith(": The cap is used up.") for line in lines)
+    assert "1 dead letter: `memshare dead list` shows them." in said
+    assert (told.dead_letters, [one.name for one in told.workers]) == (1, ["poem-7@here"])
