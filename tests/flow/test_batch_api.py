@@ -56,7 +56,7 @@ def test_seeds_wait_for_their_batch_though_a_worker_is_killed_and_each_is_graded
         killed = deployment.processes.pop(("scorer",))
         killed.kill()
         killed.wait()
-        server.end()
+        server.end_jobs()
         deployment.start(["scorer"])
         wait_for(lambda: soon(client) and not client.exists(BATCHES), 60, "the replies")
 

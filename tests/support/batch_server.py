@@ -45,7 +45,7 @@ class BatchServer(ChatServer):
     def asked(self) -> list[dict[str, Any]]:
         return [line["body"] for job in self.jobs.values() for line in self._lines(job)]
 
-    def end(self, *, status: str | None = None, failing: Collection[int] = (), lost: Collection[int] = ()) -> None:
+    def end_jobs(self, *, status: str | None = None, failing: Collection[int] = (), lost: Collection[int] = ()) -> None:
         """End each job that has not: the last call is told first, and of each job those by number fail or are lost."""
         for job in self.jobs.values():
             if job["status"] not in ("in_progress", "RUNNING"):

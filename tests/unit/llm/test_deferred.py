@@ -141,7 +141,7 @@ def test_what_can_wait_is_asked_in_one_batch_and_each_gets_its_own_reply(
     assert "batch-1 of" in asking.why
     turn(opened, redis_client)
     assert not any(map(asking.is_woken, questions))
-    server.end()
+    server.end_jobs()
     turn(opened, redis_client)
 
     assert all(map(asking.is_woken, questions))
@@ -156,7 +156,7 @@ def test_a_deferred_call_is_counted_once_at_half_its_price(
 ) -> None:
     asking("red and blue")
     turn(opened, redis_client)
-    server.end()
+    server.end_jobs()
     turn(opened, redis_client)
     asking("red and blue")
     asking("red and blue")
@@ -203,7 +203,7 @@ def test_a_process_that_is_killed_at_any_step_loses_no_call_and_asks_none_twice(
         killed_turn("submit", late=True)
     turn(opened, redis_client)
     assert len(server.jobs) == 1
-    server.end()
+    server.end_jobs()
     if step == "after a look":
         killed_turn("download")
     elif step == "before waking":
@@ -226,7 +226,7 @@ def test_what_failed_or_came_too_late_is_asked_in_the_ordinary_way_and_the_rest_
         asking(one)
     turn(opened, redis_client)
 
-    server.end(failing=[0], lost=[2])
+    server.end_jobs(failing=[0], lost=[2])
     with caplog.at_level(logging.WARNING):
         turn(opened, redis_client)
 
@@ -244,7 +244,7 @@ def test_a_batch_that_brought_nothing_is_asked_in_the_ordinary_way(
 ) -> None:
     asking("red")
     turn(opened, redis_client)
-    server.end(status=status, lost=[0])
+    server.end_jobs(status=status, lost=[0])
     turn(opened, redis_client)
 
     assert asking("red") == ["reply to red"]
@@ -308,7 +308,7 @@ def test_the_same_question_of_a_message_is_asked_as_often_as_it_asks(
     for _ in range(3):
         assert asking("red", times=3) is None
         turn(opened, redis_client)
-        server.end()
+        server.end_jobs()
         turn(opened, redis_client)
 
     assert asking("red", times=3) == ["reply to red"] * 3
@@ -321,7 +321,7 @@ def test_a_reply_that_does_not_fit_goes_back_at_once_and_is_not_taken_again(
     asking("red")
     turn(opened, redis_client)
     server.script = lambda _: Answer('{"shade": "red"}')
-    server.end()
+    server.end_jobs()
     turn(opened, redis_client)
     server.script = said
 
@@ -338,7 +338,7 @@ def test_a_reply_that_was_cut_off_is_counted_and_asked_for_in_the_ordinary_way(
     asking("red")
     turn(opened, redis_client)
     server.script = lambda _: Answer('{"name": "r', finish_reason="length")
-    server.end()
+    server.end_jobs()
     turn(opened, redis_client)
     server.script = said
 

@@ -109,7 +109,7 @@ def test_a_grade_that_waits_for_a_batch_fails_no_try_and_is_made_once(
     calls.take_turn()
     with pytest.raises(Ignore):
         run(LOWEST_PRIORITY)
-    server.end()
+    server.end_jobs()
     redis_client.delete(*redis_client.scan_iter("*:turn"), "none")
     calls.take_turn()
     assert redis_client.zscore(PARKED, ID) == 0, "woken"
