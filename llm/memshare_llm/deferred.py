@@ -104,13 +104,16 @@ class DeferredCalls:
         if waits is None:
             if not self._client.exists(self._ready):
                 return None
-            asked = {"message": message, "agent": payer.agent, "submitter": payer.submitter}
+            text = json.dumps(body())
             with self._client.pipeline() as keep:
-                keep.hset(f"{CALL}{call}", mapping={**asked, "body": json.dumps(body())})
+                keep.hset(
+                    f"{CALL}{call}",
+                    mapping={"message": message, "agent": payer.agent, "submitter": payer.submitter, "body": text},
+                )
                 keep.expire(f"{CALL}{call}", KEPT)
                 keep.zadd(self._pending, {call: time.time()}, nx=True)
                 keep.execute()
-        which = f"batch {batch}" if batch else f"the next batch of {self.api.name}"
+        which = f"batch {batch!s}" if batch else f"the next batch of {self.api.name}"
         wait = LOOK_AGAIN if batch else self._gather + 2 * self._every
         raise Deferred(
             f"It waits for {which}: its call costs half, and may take a day (MEMSHARE_BATCH_API).",
@@ -154,7 +157,7 @@ class DeferredCalls:
         """The calls of the next batch; none where others may still come."""
         waiting = self._client.zrange(self._pending, 0, self._most - 1, withscores=True)
         is_due = len(waiting) >= self._most or (waiting and time.time() - float(waiting[0][1]) >= self._gather)
-        return [str(call) for call, _ in waiting] if is_due or at_once else []
+        return [str(pair[0]) for pair in waiting] if is_due or at_once else []
 
     def _take(self, calls: Sequence[str]) -> tuple[str, Batch]:
         """Make a batch of pending calls, in one step."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
@@ -16,7 +16,7 @@ from memshare_llm.providers.http_client import MAX_WORDS
 
 T = TypeVar("T", bound=BaseModel)
 
-ENDPOINT = "/v1/chat/completions"
+ENDPOINT: Final = "/v1/chat/completions"
 ENDED = frozenset({"completed", "failed", "expired", "cancelled", "SUCCESS", "FAILED", "TIMEOUT_EXCEEDED", "CANCELLED"})
 NAME = "memshare"  # in a job's metadata: its name
 LISTED = 100  # jobs, the newest

@@ -20,7 +20,12 @@ class OpenAIBatches(BatchJobs, OpenAIChat):
         return self._sent("/files", {"purpose": "batch"}, files={"file": (name, content)}, options=form)
 
     def _create(self, file: str, metadata: dict[str, str]) -> bytes:
-        job = {"input_file_id": file, "endpoint": ENDPOINT, "completion_window": "24h", "metadata": metadata}
+        job: dict[str, object] = {
+            "input_file_id": file,
+            "endpoint": ENDPOINT,
+            "completion_window": "24h",
+            "metadata": metadata,
+        }
         return self._sent("/batches", job)
 
     def _list(self) -> bytes:
@@ -35,7 +40,8 @@ class OpenAIBatches(BatchJobs, OpenAIChat):
 
     def _sent(self, path: str, body: dict[str, object], **more: Any) -> bytes:
         with translated(self.name):
-            return self._client.post(path, cast_to=httpx2.Response, body=body, **more).content
+            sent: httpx2.Response = self._client.post(path, cast_to=httpx2.Response, body=body, **more)
+            return sent.content
 
     def _told(self, path: str) -> bytes:
         with translated(self.name):
