@@ -333,7 +333,7 @@ def test_a_reply_that_does_not_fit_goes_back_at_once_and_is_not_taken_again(
 
 @pytest.mark.parametrize("model", ["openai:scripted"])
 def test_a_reply_that_was_cut_off_is_counted_and_asked_for_in_the_ordinary_way(
-    asking: Asking, opened: Opened, server: BatchServer, redis_client: redis.Redis
+    asking: Asking, opened: Opened, server: BatchServer, redis_client: redis.Redis, usage: UsageLog
 ) -> None:
     asking("red")
     turn(opened, redis_client)

@@ -22,7 +22,7 @@ from memshare_broker.runtime.worker import WorkerPart
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import LOWEST_PRIORITY, USUAL_PRIORITY
 from memshare_broker.wire.signing import SIGNATURE, Signer
-from memshare_llm.build import open_limited, open_metering
+from memshare_llm.build import open_deferred, open_limited, open_metering
 from memshare_llm.deferred import CALL, DeferredCalls, deferring
 from memshare_llm.limits.budget import Prices
 from memshare_llm.limits.usage import UsageLog
@@ -44,6 +44,7 @@ Run = Callable[[int], Any]
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
     with serving_batches() as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        open_deferred.cache_clear()  # one of another server
         yield server
 
 
