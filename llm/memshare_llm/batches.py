@@ -220,7 +220,7 @@ class Batches(Generic[T, R]):
         return f"memshare:{self._name}_waiting:{task.pool}{_BETWEEN}{task.agent}{_BETWEEN}{task.submitter}"
 
     def _kept_key(self, message: str) -> str:
-        """Those that share the call that a message has deferred."""
+        """Tasks that share the call that a message has deferred."""
         return f"memshare:{self._name}_deferred:{message}"
 
     def _state_key(self, journey: str) -> str:
