@@ -18,6 +18,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp, NotYet, TryAgain
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
+from memshare_llm.chat import Deferred
 
 MOST = 10  # messages in one call, where nothing else is said
 HOLD = "batch "  # begins what holds back a message that waits for others
@@ -25,6 +26,7 @@ KEPT_SECONDS = 3_600  # longer than a message takes to come back
 GATHER = Script(__file__, "gather", keep=KEPT_SECONDS)
 LOOK_AGAIN = 2.0  # seconds
 DAY = 86_400  # seconds
+DEFERRED_KEPT, DEFERRED_AGAIN = 3 * DAY, 1_200.0  # seconds for which a deferred call waits, and until one looks again
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
 """Reasons why fewer in a call may do. A call for one alone that fails so is not made again: nobody waits for it."""
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
@@ -87,19 +89,27 @@ class Batches(Generic[T, R]):
         waiting. Where a call is too much for the model, half as many share one from then on; where it refuses to speak
         of all together, each is asked about by itself.
         """
-        waited = self.gather(task)
+        kept = self._kept_key(self._message(task.journey))
+        before = self._kept(kept)
+        waited = before or self.gather(task)
         try:
             said = self._ask(waited, call)
-        except Exception:
-            self._give_back(waited)
+        except Exception as error:
+            is_stopped = isinstance(error, NotYet | TryAgain) and getattr(error, "hold", "") != HOLD
+            if isinstance(error, Deferred) or (before and is_stopped):
+                self._keep(kept, waited)  # or what was asked of them would be asked of others, and again
+            else:
+                self._client.delete(kept)
+                self._give_back(waited)
             raise
         for journey, record in said.items():
             self._client.set(self._state_key(journey), record.model_dump_json(), ex=KEPT_SECONDS)
         self._wake([journey for journey in said if journey != task.journey])
         self._give_back([one for one in waited if one.task.journey not in said])
+        self._client.delete(kept)
         return said[task.journey]
 
-    def _ask(self, waited: Sequence[WaitingTask[T]], call: Callable[[list[T]], Mapping[str, R]]) -> Mapping[str, R]:
+    def _ask(self, waited: list[WaitingTask[T]], call: Callable[[list[T]], Mapping[str, R]]) -> Mapping[str, R]:
         tasks = [one.task for one in waited]
         try:
             return call(tasks)
@@ -108,6 +118,7 @@ class Batches(Generic[T, R]):
                 raise
             if error.reason == "refused":
                 self._part(waited[1:])  # one of them may be what the model will not speak of
+                del waited[1:]
                 return call(tasks[:1])
             if error.reason not in TOO_MUCH:
                 raise
@@ -129,6 +140,8 @@ class Batches(Generic[T, R]):
             asking, _, at = state.removeprefix(_ASKING).partition(" ")
             if asking != own and self._ledger.is_in_hand(asking):
                 raise being_asked
+            if asking != own and self._client.exists(self._kept_key(asking)) and self._ledger.open_of([asking]):
+                raise NotYet("It shares a call that costs half, and may take a day.", DEFERRED_AGAIN, hold)
             # The worker that asked was killed: what has waited long enough waits for the others of its batch alone.
             first = min(now, max(float(at or now), now + GATHER_AGAIN - self._wait))
         most = self.together()
@@ -151,6 +164,21 @@ class Batches(Generic[T, R]):
             raise NotYet(why, float(found[0]), hold)
         pairs = zip(found[::2], found[1::2], strict=True)
         return [WaitingTask(self._hop.read(json.loads(text)), float(at)) for text, at in pairs]
+
+    def _kept(self, key: str) -> list[WaitingTask[T]]:
+        """The tasks that a deferred call was about; none where there is no such call."""
+        found = self._client.get(key)
+        pairs = json.loads(str(found)) if found else ()
+        return [WaitingTask(self._hop.read(body), since) for body, since in pairs]
+
+    def _keep(self, key: str, waited: Sequence[WaitingTask[T]]) -> None:
+        """Keep with whom a message has deferred its call: the reply will be about these."""
+        pairs = [(one.task.model_dump(mode="json"), one.since) for one in waited]
+        with self._client.pipeline() as keep:
+            keep.set(key, json.dumps(pairs), ex=DEFERRED_KEPT)
+            for one in waited:
+                keep.expire(self._state_key(one.task.journey), DEFERRED_KEPT)
+            keep.execute()
 
     def together(self) -> int:
         """How many tasks share a call: as many as the model could do."""
@@ -190,6 +218,10 @@ class Batches(Generic[T, R]):
     def _waiting_key(self, task: T) -> str:
         """Sorted set: the tasks that wait, by when they came."""
         return f"memshare:{self._name}_waiting:{task.pool}{_BETWEEN}{task.agent}{_BETWEEN}{task.submitter}"
+
+    def _kept_key(self, message: str) -> str:
+        """Tasks that share the call that a message has deferred."""
+        return f"memshare:{self._name}_deferred:{message}"
 
     def _state_key(self, journey: str) -> str:
         """State of a task that waited: it is being asked about, has to be asked about by itself, or has its reply."""

@@ -12,12 +12,13 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import redis
 from pydantic import BaseModel
 
 from memshare_broker.connection import connect
+from memshare_broker.delivery.hops import Hop
 from memshare_broker.errors import OUTAGES, NotYet, TryAgain
 from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import OFFLINE, Settings
@@ -25,11 +26,12 @@ from memshare_broker.settings.file import PROVIDERS
 from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat, FirstToken, ModelWindow, R, Reply, Window
+from memshare_llm.deferred import DeferredCalls, deferring
 from memshare_llm.limits.budget import Budget, load_prices
 from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit, pace_of
 from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.usage import UsageLog
-from memshare_llm.models import open_chat, server_of
+from memshare_llm.models import open_batch_api, open_chat, server_of
 from memshare_llm.no_model import has_model
 
 OUTSIDE = OUTAGES | {"rate limit", "server error", "time-out", "connection", "busy"}
@@ -87,8 +89,10 @@ class Unfinished:
         except (NotYet, TryAgain) as error:
             if isinstance(error, TryAgain) and error.reason not in OUTSIDE:
                 raise  # what was said itself was of no use
+            if not any((kept := resumed.all_said()).values()):
+                raise
             with self._lock:
-                self._said[task] = resumed.all_said()
+                self._said[task] = kept
                 if len(self._said) > MOST_TASKS:
                     self._said.popitem(last=False)
             raise
@@ -148,6 +152,19 @@ def open_metering(settings: Settings) -> Metering:
             yield resumed
 
     return metered
+
+
+@functools.cache
+def open_deferred(settings: Settings, model: str) -> DeferredCalls | None:
+    """The deferred calls of a model, one for a process; None where none is to be deferred."""
+    api = open_batch_api(model, timeout=settings.model_timeout) if settings.batch_api else None
+    return DeferredCalls(_client(settings), api, _usage(settings), load_prices(settings.prices)) if api else None
+
+
+def open_deferring(settings: Settings, model: str, hop: Hop[Any, Any]) -> Metering:
+    """The same as `open_metering`, for what can wait: a provider's Batch API is asked, where the settings say so."""
+    metering, calls = open_metering(settings), open_deferred(settings, model)
+    return deferring(metering, calls, hop) if calls else metering
 
 
 @functools.cache

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
 
 OTHERWISE = 32_000  # tokens, where neither the server nor a setting tells it
@@ -83,6 +83,18 @@ class NoLogprobs(GiveUp):
         self.usage = usage or Usage()
 
 
+class Deferred(NotYet):
+    """A call was asked by a provider's Batch API, and has no reply yet."""
+
+
+class BatchJob(NamedTuple):
+    """State of a job of a Batch API: whether it has ended, in the provider's word, and the files of its replies."""
+
+    has_ended: bool
+    status: str
+    files: tuple[str, ...] = ()
+
+
 class Reply(BaseModel):
     """A model's reply, the name the model goes by (`openai:gpt-…`), and the tokens it took.
 
@@ -145,6 +157,36 @@ class Chat(Protocol):
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
         """How the next turn of a conversation would begin; raises `NoLogprobs` where this is not told."""
+        ...
+
+
+class BatchApi(Protocol):
+    """A provider's Batch API for one model. Raises `GiveUp` where there is none, and `TryAgain` where it is away."""
+
+    name: str
+
+    def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
+        """The body of the request for a reply."""
+        ...
+
+    def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
+        """The reply in a completion; raises as a chat's `reply` does."""
+        ...
+
+    def submit(self, name: str, requests: Mapping[str, object]) -> str:
+        """Hand in requests by name as one job; returns its id."""
+        ...
+
+    def find(self, name: str) -> str | None:
+        """The id of the job of this name, if it is one of the newest."""
+        ...
+
+    def job(self, job: str) -> BatchJob:
+        """The state of a job."""
+        ...
+
+    def download(self, file: str) -> bytes:
+        """A file of replies."""
         ...
 
 

@@ -7,9 +7,11 @@ import re
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
 from memshare_broker.settings.file import PROVIDERS
-from memshare_llm.chat import Chat
+from memshare_llm.chat import BatchApi, Chat
 from memshare_llm.no_model import NoModel
 from memshare_llm.providers.endpoint import find_endpoint
+
+LONGEST_BATCH = 64_000_000  # bytes of a file of replies
 
 
 def server_of(model: str) -> str:
@@ -37,3 +39,17 @@ def open_chat(name: str, *, timeout: float, connections: int) -> Chat:
         return NoModel()
     expected = ", ".join(f"{one}:MODEL" for one in PROVIDERS)
     raise BadInput(f"Unknown chat model {name!r}: write {expected}, or {OFFLINE} for none.")
+
+
+def open_batch_api(name: str, *, timeout: float) -> BatchApi | None:
+    """The Batch API of a model's provider; None for `offline`. Connects to nothing, and raises as `open_chat` does."""
+    provider, _, model = name.partition(":")
+    if provider == "openai":
+        from memshare_llm.providers.openai_batch import OpenAIBatches
+
+        return OpenAIBatches(model, timeout=timeout, connections=1, longest=LONGEST_BATCH)
+    if provider == "mistral":
+        from memshare_llm.providers.mistral_batch import MistralBatches
+
+        return MistralBatches(model, timeout=timeout, connections=1, longest=LONGEST_BATCH)
+    return None

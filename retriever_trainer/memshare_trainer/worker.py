@@ -13,7 +13,7 @@ from memshare_broker.delivery.stage import Stage, add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
-from memshare_llm.build import fit_in_time, open_limited, open_metering
+from memshare_llm.build import fit_in_time, open_deferred, open_deferring, open_limited
 from memshare_trainer.consolidation.automatic import Automatic
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def _learn(settings: Settings) -> LearnStage:
     model = settings.model_for("trainer")
     in_time = fit_in_time(settings, model)
     batches = Batches(LEARN, "labels", client, ledger, wait, most=most, said=Percentages, model=model, in_time=in_time)
-    labeller = Labeller(chat, open_metering(settings), settings.labels, batches)
+    labeller = Labeller(chat, open_deferring(settings, model, LEARN), settings.labels, batches)
     # For as long as a message may be tried again, it is known what it taught.
     tried_for = max(settings.traces_days, settings.retry_hours / 24 + 1)
     return LearnStage(client, labeller, LabelCheck(client, model), kept=settings.lessons_kept, keep_days=tried_for)
@@ -61,5 +61,14 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         open_limited(settings, settings.model_for("trainer"), "labels", connections=1)
 
 
-part = WorkerPart(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=Automatic().pulse)
+_automatic = Automatic()
+
+
+def _pulse(settings: Settings, queues: Sequence[str]) -> None:
+    if calls := open_deferred(settings, settings.model_for("trainer")):
+        calls.take_turn()
+    _automatic.pulse(settings, queues)
+
+
+part = WorkerPart(queues=lambda _: [TRAINER_QUEUE], register=_register, warm=_warm, pulse=_pulse)
 app = worker_app(part)

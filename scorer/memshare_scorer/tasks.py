@@ -18,7 +18,7 @@ from shlex import quote
 
 from memshare_broker.app import App
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
-from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
+from memshare_broker.delivery.stage import PRIORITY, Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
 from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.observe.logs import ids
@@ -27,7 +27,15 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_broker.wire.grades import GradedTask, OfferedPair, Score, Settlement
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask
-from memshare_broker.wire.messages import AgentPair, AnyPair, RegradePair, SeedPair, Usage, derived_id
+from memshare_broker.wire.messages import (
+    LOWEST_PRIORITY,
+    AgentPair,
+    AnyPair,
+    RegradePair,
+    SeedPair,
+    Usage,
+    derived_id,
+)
 from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
@@ -86,6 +94,8 @@ class ScoreStage:
     places: Places = field(default_factory=lambda: Places(32))
     note_unsure: Callable[[str, str, bool], None] = lambda _model, _rubric, _unsure: None
     """Is told of each grading by a model whether it was unsure, with the model and the rubric."""
+    metering_later: Metering | None = None
+    """The same as `metering` for tasks of the lowest priority, where they may wait for a batch."""
 
     def offer(self, journey: str, pair: OfferedPair) -> Outcome:
         """Grade a pair that no agent of memshare answered; its submitter pays for it."""
@@ -144,7 +154,9 @@ class ScoreStage:
         known = task.known if isinstance(task, AgentPair | RegradePair) else ()
         pair = PairToGrade(task.kind, task.prompt, task.answer, known)
         place = nullcontext() if is_checked(rubric, task.kind) else self.places.take()
-        with place, self.metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
+        can_wait = PRIORITY.get() >= LOWEST_PRIORITY and task.what != "offer"
+        metering = (self.metering_later if can_wait else None) or self.metering
+        with place, metering(self.chat, Payer(journey, task.agent, task.submitter)) as chat:
             noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)
             score = grade(chat, rubric, threshold, pair, self.votes, noted)
         tracing.note({"memshare.score": score.total})

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from memshare_broker.app import SCORER_QUEUE, App
 from memshare_broker.connection import connect
-from memshare_broker.delivery.hops import COMPARE
+from memshare_broker.delivery.hops import COMPARE, SCORE
 from memshare_broker.presence import present
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared, CompareTask
 from memshare_llm.batches import Batches
-from memshare_llm.build import fit_in_time, open_budget, open_limited, open_metering
+from memshare_llm.build import fit_in_time, open_budget, open_deferred, open_deferring, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import KnownAgents, note_grade
@@ -39,6 +39,7 @@ def _scoring(settings: Settings) -> ScoreStage:
         agents,
         Places(settings.concurrency, lambda: ledger.open_in(SCORER_QUEUE)),
         lambda model, rubric, unsure: note_grade(client, model, rubric, unsure=unsure),
+        open_deferring(settings, settings.model_for("scorer"), SCORE),
     )
 
 
@@ -50,7 +51,7 @@ def _comparing(settings: Settings) -> CompareStage:
         COMPARE, "comparisons", client, ledger, wait, model=model, in_time=fit_in_time(settings, model)
     )
     chat = open_limited(settings, model, "comparisons", connections=settings.concurrency)
-    return CompareStage(chat, batches, _scoring(settings).places, open_metering(settings))
+    return CompareStage(chat, batches, _scoring(settings).places, open_deferring(settings, model, COMPARE))
 
 
 def _register(app: App, settings: Settings) -> None:
@@ -64,5 +65,11 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
         _scoring(settings)
 
 
-part = WorkerPart(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm, pulse=pulse)
+def _pulse(settings: Settings, queues: Sequence[str]) -> None:
+    if calls := open_deferred(settings, settings.model_for("scorer")):
+        calls.take_turn()
+    pulse(settings, queues)
+
+
+part = WorkerPart(queues=lambda _: [SCORER_QUEUE], register=_register, warm=_warm, pulse=_pulse)
 app = worker_app(part)

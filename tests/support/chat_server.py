@@ -126,9 +126,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def serving(script: Script = well, port: int = 0, host: str = "127.0.0.1") -> Iterator[ChatServer]:
+def serving(
+    script: Script = well, port: int = 0, host: str = "127.0.0.1", kind: type[ChatServer] = ChatServer
+) -> Iterator[ChatServer]:
     """A server that runs in this process while the block does."""
-    server = ChatServer(script, port, host)
+    server = kind(script, port, host)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="chat-server")
     thread.start()
     try:

@@ -11,6 +11,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple
 
@@ -42,6 +43,8 @@ log = logging.getLogger(__name__)
 
 STARTS_BEFORE_CRASH = 5
 SENT_AT_ONCE = 100  # messages
+PRIORITY: ContextVar[int] = ContextVar("priority", default=0)
+"""The priority of the message whose stage runs in this thread."""
 BACK_OFF_BASE, BACK_OFF_CAP = 2, 60  # seconds
 PAID_TRIES = 3  # of what a model was paid for, and was of no use
 OUTAGE_CAP = 15  # seconds; that long after an outage all goes on
@@ -163,6 +166,7 @@ def _work(
 
 def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, entry: Entry, message: M) -> Record:
     # 3. Do the work.
+    PRIORITY.set(entry.priority)
     try:
         outcome = stage.run(entry.journey, message)
     except NotYet as error:

@@ -106,6 +106,11 @@ class ModelSettings(BaseModel):
         description="Calls of all workers together, as MODEL=N requests, N tokens; … (a minute; * in MODEL matches "
         "anything). Unset: no limit.",
     )
+    batch_api: bool = Field(
+        default=False,
+        description="Whether what can wait is asked by the provider's Batch API: [half the price, within a day]"
+        "(models.md#half-the-price-for-what-can-wait).",
+    )
     prices: Place | None = Field(
         default=None, description="TOML file with the prices of models: see [limits and budgets](budgets.md)."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import re
@@ -109,10 +110,11 @@ class ReplyTooLong(httpx2.TransportError):
     """The server sends more than any reply can hold."""
 
 
-def open_client(*, timeout: float, connections: int) -> httpx2.Client:
+def open_client(*, timeout: float, connections: int, longest: int = MAX_REPLY_BYTES) -> httpx2.Client:
     """A client that several threads share; it connects when it is first used, and again when it must.
 
-    `timeout` is for the whole call in seconds, where httpx2's own starts again at every read.
+    `timeout` is for the whole call in seconds, where httpx2's own starts again at every read; `longest` is the most
+    bytes of a reply.
     """
     network = CallsInTime()
 
@@ -122,7 +124,7 @@ def open_client(*, timeout: float, connections: int) -> httpx2.Client:
 
     client = httpx2.Client(
         limits=httpx2.Limits(max_connections=connections, max_keepalive_connections=connections),
-        event_hooks={"request": [begin], "response": [_bound_body]},
+        event_hooks={"request": [begin], "response": [functools.partial(_bound_body, longest)]},
     )
     # httpx2 has no parameter for it. With a transport of ours it would use no proxy that the environment names.
     for transport in (client._transport, *client._mounts.values()):
@@ -131,21 +133,22 @@ def open_client(*, timeout: float, connections: int) -> httpx2.Client:
     return client
 
 
-def _bound_body(response: httpx2.Response) -> None:
+def _bound_body(longest: int, response: httpx2.Response) -> None:
     """Let the body be unpacked here, where what comes out of it is counted: a few packed bytes can be gigabytes.
 
     It is handed on as bytes of no kind. A provider's SDK would spend a minute and gigabytes on taking JSON apart that
     was made for that, and the name of a character encoding can be one of Python's that decodes to no text.
     """
     if isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _BoundedBody(response.stream, response)
+        response.stream = _BoundedBody(response.stream, response, longest)
         response.headers.pop("content-encoding", None)
         response.headers["content-type"] = "application/octet-stream"
 
 
 class _BoundedBody(httpx2.SyncByteStream):
-    def __init__(self, body: httpx2.SyncByteStream, response: httpx2.Response) -> None:
+    def __init__(self, body: httpx2.SyncByteStream, response: httpx2.Response, longest: int) -> None:
         self._body = body
+        self._longest = longest
         headers = {"content-encoding": response.headers.get("content-encoding", "")}
         self._packed = httpx2.Response(response.status_code, headers=headers, stream=body, request=response.request)
 
@@ -153,8 +156,8 @@ class _BoundedBody(httpx2.SyncByteStream):
         size = 0
         for part in self._packed.iter_bytes():
             size += len(part)
-            if size > MAX_REPLY_BYTES:
-                raise ReplyTooLong(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
+            if size > self._longest:
+                raise ReplyTooLong(f"the reply is longer than {self._longest:,} bytes")
             yield part
 
     def close(self) -> None:

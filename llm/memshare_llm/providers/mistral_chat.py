@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from memshare_llm.providers.endpoint import find_endpoint
-from memshare_llm.providers.http_client import open_client, translate
+from memshare_llm.providers.http_client import MAX_REPLY_BYTES, open_client, translate
 from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
 
 if TYPE_CHECKING:
@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 class MistralChat:
     """A model behind `MISTRAL_API_KEY`, or behind the server at `MISTRAL_BASE_URL`.
 
-    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once; `longest` is the most
+    bytes of a reply.
     """
 
-    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+    def __init__(self, model: str, *, timeout: float, connections: int, longest: int = MAX_REPLY_BYTES) -> None:
         key, address = find_endpoint("mistral")
-        http = open_client(timeout=timeout, connections=connections)
+        http = open_client(timeout=timeout, connections=connections, longest=longest)
         weakref.finalize(self, http.close)
         self.name = f"mistral:{model}"
         self._model = model

@@ -18,7 +18,7 @@ from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from memshare_llm.completion import read_choice
 from memshare_llm.providers.endpoint import find_endpoint
-from memshare_llm.providers.http_client import MAX_WORDS, open_client, translate
+from memshare_llm.providers.http_client import MAX_REPLY_BYTES, MAX_WORDS, open_client, translate
 from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 MOST_LIKELY = 20  # tokens; the most that OpenAI gives
 # How a parameter is refused: OpenAI's reasoning models answer 400 or 403, some compatible servers 422.
 _REFUSALS = (openai.BadRequestError, openai.PermissionDeniedError, openai.UnprocessableEntityError)
-ONE_TOKEN = {"logprobs": True, "top_logprobs": MOST_LIKELY, "max_completion_tokens": 1}
+LIMIT = "max_completion_tokens"
+ONE_TOKEN = {"logprobs": True, "top_logprobs": MOST_LIKELY, LIMIT: 1}
 
 
 class _Listed(BaseModel):
@@ -41,13 +42,14 @@ class _Listing(BaseModel):
 class OpenAIChat:
     """A model behind `OPENAI_API_KEY`, or behind the server at `OPENAI_BASE_URL`.
 
-    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once.
-    A reply is asked for without a temperature, which reasoning models refuse; one by a schema has a limit of tokens.
+    `timeout` is for a whole call in seconds; `connections` is how many threads may call at once; `longest` is the most
+    bytes of a reply. A reply is asked for without a temperature, which reasoning models refuse; one by a schema has a
+    limit of tokens.
     """
 
-    def __init__(self, model: str, *, timeout: float, connections: int) -> None:
+    def __init__(self, model: str, *, timeout: float, connections: int, longest: int = MAX_REPLY_BYTES) -> None:
         key, address = find_endpoint("openai")
-        http = open_client(timeout=timeout, connections=connections)
+        http = open_client(timeout=timeout, connections=connections, longest=longest)
         weakref.finalize(self, http.close)
         self.name = f"openai:{model}"
         self.address = address
@@ -57,23 +59,32 @@ class OpenAIChat:
         self._client = openai.OpenAI(api_key=key, base_url=address, timeout=timeout, max_retries=0, http_client=http)
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        body = self.request(turns, schema)
+        with translated(self.name):
+            try:
+                completion = self._post(body)
+            except _REFUSALS as error:
+                if LIMIT not in body or not self._limit.is_refused(error.message):
+                    raise
+                del body[LIMIT]
+                completion = self._post(body)
+        return self.read(completion, schema)
+
+    def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
+        """The body of the request for a reply."""
         body = self._body(turns)
         if schema:
             body["response_format"] = _response_format(schema)
         if limit := self._limit.of(schema):
-            body["max_completion_tokens"] = limit
-        with _translated(self.name):
-            try:
-                completion = self._post(body)
-            except _REFUSALS as error:
-                if not limit or not self._limit.is_refused(error.message):
-                    raise
-                del body["max_completion_tokens"]
-                completion = self._post(body)
-        return self._limit.read(self.name, completion, schema)
+            body[LIMIT] = limit
+        return body
+
+    def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
+        """The reply in a completion; raises as `read_completion` does."""
+        return self._limit.read(self.name, body, schema)
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        with _translated(self.name):
+        with translated(self.name):
             try:
                 completion = self._post(self._body(turns) | ONE_TOKEN)
             except _REFUSALS as error:
@@ -83,7 +94,7 @@ class OpenAIChat:
 
     def served(self) -> list[str]:
         """The models that the server says it has; none where it does not say. Raises `TryAgain` where it is away."""
-        with _translated(self.name):
+        with translated(self.name):
             try:
                 return [one.id for one in _Listing.model_validate_json(self._get("/models")).data]
             except (openai.APIStatusError, ValidationError):
@@ -104,7 +115,7 @@ class OpenAIChat:
 
 
 @contextmanager
-def _translated(model: str) -> Iterator[None]:
+def translated(model: str) -> Iterator[None]:
     """Raises `TryAgain` or `GiveUp` instead of the SDK's own errors.
 
     From none, where there is a response: the SDK's error has all of it, and a provider may echo the key.

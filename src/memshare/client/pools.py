@@ -13,6 +13,7 @@ from memshare.client.rest.calls.conflicts import Contradiction
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.spaces import fits
+from memshare_llm.deferred import missing_batch_apis
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.no_model import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
@@ -36,8 +37,8 @@ def contradictions(memories: MemoryClient, pools: Iterable[str]) -> list[Contrad
 
 
 def model_doubts(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence for each rubric by which a model cannot grade, and each model that is asked for no labels now."""
-    return (*(why for _, why in cannot_grade(client)), *paused_labels(client))
+    """A sentence for each rubric by which a model cannot grade, and each model without labels or batches."""
+    return (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm

@@ -75,6 +75,7 @@ def environment_for(folder: Path, request: ExperimentRequest, settings: Settings
         "MEMSHARE_QUEUE_LIMIT": "0",
         "MEMSHARE_CONCEPTS": "false",  # no experiment is about them, and each memory would cost one more call
         "MEMSHARE_CONCEPTS_WAIT": "0",  # a memory is compared before the next one comes
+        "MEMSHARE_BATCH_API": "false",  # each step waits for the grades of the one before it
         "MEMSHARE_LEARN": str(request.learning).lower(),
     }
     if request.documents:
