@@ -163,3 +163,16 @@ def test_a_bundled_rubric_has_no_approval_to_withdraw(here: TestClient) -> None:
 
     assert refused.status_code == 422
     assert "bundled" in text_of(refused.text)
+
+
+@pytest.mark.usefixtures("strict")
+def test_without_a_folder_for_drafts_the_page_says_so_in_place_of_the_button(
+    here: TestClient, backend: Backend
+) -> None:
+    assert "Draft it" in here.get("/agents").text
+
+    backend.settings = backend.settings.model_copy(update={"agents_dir": None})
+
+    page = here.get("/agents").text
+    assert "Draft it" not in page
+    assert "MEMSHARE_AGENTS_DIR" in page
