@@ -193,7 +193,7 @@ class CompareStage:
         except (TryAgain, GiveUp) as error:
             if error.reason not in TOO_MUCH:
                 raise
-            if error.reason != "too long":  # one that is not compared with a proven rival would never be shown
+            if error.reason != "too long":  # until it is compared, it is shown beside no proven one
                 raise self.batches.later(task, error) from error
             log.warning("Not compared: %s", error, extra=about)
             return Outcome(nothing, ended="not compared")

@@ -15,9 +15,9 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 
 LABELS = {
-    "'new_pool'": "“New pools may begin”", " (--pool)": ": “Pool of lines that name none”", "name it: --scores": "by the command line",
+    "'new_pool'": "“New pools may begin”", " (--pool)": ": “Pool of lines that name none”",
+    "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
     "--score": "“Score that counts”", "--at-least": "“From which value on”", "at_least:": "“From which value on”:",
-    "--scale LOW:HIGH": "“Its scale, if not 0:1”",
 }  # fmt: skip
 """Words of a refusal for programs → those of the form."""
 
