@@ -53,7 +53,7 @@ def import_file(visit: Visit) -> Done | Screen:
             raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines, or a table.")
         found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
     except BadInput as error:
-        return _screen(visit, form, fault=labelled(str(error)))
+        return _screen(visit, form, refusal=labelled(str(error)))
     if not is_seen:
         return _screen(visit, form if found.refused else wanted, found=found)
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
@@ -68,7 +68,7 @@ def labelled(fault: str) -> str:
 
 
 def _screen(visit: Visit, form: dict[str, object], **values: object) -> Screen:
-    values = {"found": None, "fault": "", "form": form, "labelled": labelled, **values}
+    values = {"found": None, "refusal": "", "form": form, "labelled": labelled, **values}
     return Screen(
-        "import", {"pools": pools(visit.backend, visit.caller), **values}, status=422 if values["fault"] else 200
+        "import", {"pools": pools(visit.backend, visit.caller), **values}, status=422 if values["refusal"] else 200
     )
