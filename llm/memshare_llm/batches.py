@@ -28,10 +28,7 @@ DAY = 86_400  # seconds
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
 """Reasons why fewer in a call may do. A call for one alone that fails so is made again later, or not at all."""
 MOST_ALONE = 8  # calls for one alone, before it is given up
-FIRST_WAIT, LONGER = (
-    20.0,
-    4,
-)  # seconds after the first of them; four times as many after each other one: 30 hours in all
+FIRST_WAIT, LONGER = 20.0, 4  # seconds after the first of them, and times as many after each other: 30 hours in all
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
 """Values in place of a reply: the first with the message that asks, and since when the task waits; the second where
@@ -114,9 +111,7 @@ class Batches(Generic[T, R]):
             raise error
         self._client.set(state, _ALONE, ex=int(seconds) + KEPT_SECONDS)
         self.leave(task)
-        why = (
-            f"A reply of the model was of no use for its {self._name} ({error.reason}): it is asked again, ever later."
-        )
+        why = f"A reply of the model was of no use for its {self._name} ({error.reason}): asked again, ever later."
         return NotYet(why, seconds, f"{HOLD}{task.journey}")
 
     def _ask(self, waited: Sequence[WaitingTask[T]], call: Callable[[list[T]], Mapping[str, R]]) -> Mapping[str, R]:

@@ -234,7 +234,7 @@ class Site:
         is_capped = isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
         values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
-        values["back"] = f"{came.path}?{came.query}" if came.path.startswith("/") and came.path != SIGN_IN else ""
+        values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
         who = None if status_of(error) == 503 else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))

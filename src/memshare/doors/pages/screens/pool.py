@@ -62,7 +62,7 @@ def pool(visit: Visit) -> Screen:
     rows: Sequence[Row] = ()
     counts = None
     if there or named:
-        graded = {"score_from": "0"} if order == "-score" and not text else {}
+        graded: dict[str, JsonValue] = {"score_from": "0"} if order == "-score" and not text else {}
         asked = {**graded, **conditions, "pool": named or None}
         rows = _rows(backend, caller, asked, text, order, (number - 1) * SHOWN)
         counts = None if text else count(backend, caller, checked(CountForm, "The list", **asked))
