@@ -150,8 +150,8 @@ def gaps_now(
     return [gap for gap in asked if gap.id not in dismissed] + found
 
 
-NAMED_BY, GENERAL = 2, 1 / 3
-"""So many memories have to name a concept, and at most this share of them: what more name is what the pool is about."""
+NAMED_BY, FEW, GENERAL = 2, 5, 1 / 3
+"""So many memories have to name a concept, and at most `FEW` or this share of them: what more name is everywhere."""
 
 FREQUENCY = 0.1
 """Weight of the logarithm of the number of memories that name a concept, beside two cosines."""
@@ -174,7 +174,7 @@ def unexplained(
     for memory in sorted(memories):
         for name in graph.levels(memory):
             named.setdefault(name, []).append(memory)
-    most = max(NAMED_BY, GENERAL * len(memories))
+    most = max(FEW, GENERAL * len(memories))
     wanted = [name for name, by in named.items() if NAMED_BY <= len(by) <= most and name not in topics]
     if not wanted or not topics:
         return []

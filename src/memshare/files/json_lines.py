@@ -106,7 +106,6 @@ def _refuse_tools(given: dict[str, Any]) -> None:
 
 T = TypeVar("T")
 SHOWN_FAULTS = 5  # wrong lines
-_NO_TEXT = (b"PK\x03\x04", b"PAR1")  # zip, Parquet
 _MARKS = {
     b"\xff\xfe\x00\x00": "UTF-32",
     b"\x00\x00\xfe\xff": "UTF-32",
@@ -119,8 +118,6 @@ _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 def decode(raw: bytes, name: str) -> str:
     """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
-    if raw.startswith(_NO_TEXT):
-        raise BadInput(f"{name} is a workbook, Parquet or a zip file: save it as CSV in UTF-8, or as JSON lines.")
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
             raise BadInput(f"{name} is {encoding} text; expected UTF-8. `iconv -f {encoding} -t UTF-8` makes it that.")

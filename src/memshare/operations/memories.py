@@ -93,7 +93,7 @@ def import_memories(
         why=why,
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
-        unread=unread(backend.cards().values(), [one.pool for one in (*found.whole, *found.pairs)]),
+        unread=unread(backend.cards().values(), found.pools),
     )
 
 

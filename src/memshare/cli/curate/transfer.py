@@ -376,7 +376,7 @@ def _bring_in(client: Client, found: PairsFile) -> None:
         with progress_bar("Importing", total) as bar:
             for done in bring_in(client, found):
                 bar(completed=done)
-        if said := unread(client.agents().values(), [one.pool for one in (*found.whole, *found.pairs)]):
+        if said := unread(client.agents().values(), found.pools):
             errors.print(said, style="yellow")
     except KeyboardInterrupt as stop:
         errors.print(

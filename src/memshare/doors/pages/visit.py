@@ -15,7 +15,6 @@ from starlette.requests import Request
 from memshare.client.replies import PoolReply
 from memshare.client.rest.calls.jobs import JobReply
 from memshare.doors.entrance import LARGEST_BODY, with_body
-from memshare.files.json_lines import decode
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.jobs import jobs
@@ -90,7 +89,7 @@ async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
         async with Request(request.scope, with_body(body, request.receive)).form(max_part_size=LARGEST_BODY) as form:
             files = {name: one for name, one in form.multi_items() if not isinstance(one, str)}
             pairs = [(name, one) for name, one in form.multi_items() if isinstance(one, str)]
-            pairs += [(name, decode(await one.read(), one.filename or "The file")) for name, one in files.items()]
+            pairs += [(name, (await one.read()).decode()) for name, one in files.items()]
             pairs += [(f"{name} name", one.filename or "") for name, one in files.items()]
     else:
         try:

@@ -62,4 +62,4 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
     assert 'name="new_pool" value="yes" checked' in unclear
     assert '<option selected value="table">' in unclear
 
-    assert "save it as CSV in UTF-8" in sent(here, "pairs.xlsx", b"PK\x03\x04\xff")
+    assert "Save a workbook as CSV in UTF-8." in text_of(sent(here, "pairs.xlsx", b"PK\x03\x04\xff"))

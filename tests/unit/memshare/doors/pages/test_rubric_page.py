@@ -105,6 +105,7 @@ def test_who_approves_a_rubric_among_what_needs_them_is_told_that_no_agent_is_gr
     assert "The rubric strict is approved. No agent is graded by it yet: /rubrics/strict says" in said
 
 
+@pytest.mark.usefixtures("strict")
 def test_the_agents_page_has_a_rubric_drafted_and_says_what_that_costs(here: TestClient, backend: Backend) -> None:
     page = here.get("/agents").text
 
