@@ -87,12 +87,19 @@ class Thin(NamedTuple):
     usual: float
 
 
-def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list[Duplicate]:
-    """Pairs with a cosine of `SAME` or more, the most alike first; `vectors` are of length 1, in the same order."""
+def nearest(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> Duplicate | None:
+    """The pair that is the most alike, however little that is; None where no two are alike at all."""
+    starts = range(0, len(memories), _ROWS)
+    most = max((float(np.triu(vectors[at : at + _ROWS] @ vectors.T, at + 1).max()) for at in starts), default=0.0)
+    return duplicates(memories, vectors, most)[0] if most > 0 else None
+
+
+def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32], least: float = SAME) -> list[Duplicate]:
+    """Pairs with a cosine of `least` or more, the most alike first; `vectors` are of length 1, in the same order."""
     found = []
     for start in range(0, len(memories), _ROWS):
         cosines = vectors[start : start + _ROWS] @ vectors.T
-        for row, column in zip(*np.nonzero(cosines >= SAME), strict=True):
+        for row, column in zip(*np.nonzero(cosines >= least), strict=True):
             if start + row < column:
                 pair = sorted((memories[start + row], memories[column]), key=lambda memory: (memory.created, memory.id))
                 found.append(Duplicate((pair[0].id, pair[1].id), min(float(cosines[row, column]), 1.0)))

@@ -28,7 +28,9 @@ LOOK_AGAIN = 2.0  # seconds
 DAY = 86_400  # seconds
 DEFERRED_KEPT, DEFERRED_AGAIN = 3 * DAY, 1_200.0  # seconds for which a deferred call waits, and until one looks again
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
-"""Reasons why fewer in a call may do. A call for one alone that fails so is not made again: nobody waits for it."""
+"""Reasons why fewer in a call may do. A call for one alone that fails so is made again later, or not at all."""
+MOST_ALONE = 8  # calls for one alone, before it is given up
+FIRST_WAIT, LONGER = 20.0, 4  # seconds after the first of them, and times as many after each other: 30 hours in all
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again
 _ASKING, _ALONE = "asking ", "alone"
 """Values in place of a reply: the first with the message that asks, and since when the task waits; the second where
@@ -108,6 +110,19 @@ class Batches(Generic[T, R]):
         self._give_back([one for one in waited if one.task.journey not in said])
         self._client.delete(kept)
         return said[task.journey]
+
+    def later(self, task: T, error: TryAgain | GiveUp) -> NotYet:
+        """For a task that a call alone was too much for: it waits, ever longer; raises `error` after `MOST_ALONE`."""
+        state = self._state_key(task.journey)
+        failed = self._client.incr(f"{state}:failed")
+        seconds = FIRST_WAIT * LONGER ** (failed - 1)
+        self._client.expire(f"{state}:failed", 7 * DAY)
+        if failed >= MOST_ALONE:
+            raise error
+        self._client.set(state, _ALONE, ex=int(seconds) + KEPT_SECONDS)
+        self.leave(task)
+        why = f"A reply of the model was of no use for its {self._name} ({error.reason}): asked again, ever later."
+        return NotYet(why, seconds, f"{HOLD}{task.journey}")
 
     def _ask(self, waited: list[WaitingTask[T]], call: Callable[[list[T]], Mapping[str, R]]) -> Mapping[str, R]:
         tasks = [one.task for one in waited]

@@ -194,7 +194,7 @@ class CompareStage:
     def run(self, journey: str, task: CompareTask) -> Outcome:
         """Ask which memories contradict the one, with those that wait for the same; or wait.
 
-        Without a model nothing is asked, and what is too much for the model is left out.
+        Without a model nothing is asked, and what is too long for the model is left out.
         """
         nothing = Compared(memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage())
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
@@ -205,6 +205,8 @@ class CompareStage:
         except (TryAgain, GiveUp) as error:
             if error.reason not in TOO_MUCH:
                 raise
+            if error.reason != "too long":  # until it is compared, it is shown beside no proven one
+                raise self.batches.later(task, error) from error
             log.warning("Not compared: %s", error, extra=about)
             return Outcome(nothing, ended="not compared")
         found = len(compared.contradicted)

@@ -150,8 +150,8 @@ def gaps_now(
     return [gap for gap in asked if gap.id not in dismissed] + found
 
 
-NAMED_BY = 2
-"""So many memories have to name a concept."""
+NAMED_BY, FEW, GENERAL = 2, 5, 1 / 3
+"""So many memories have to name a concept, and at most `FEW` or this share of them: what more name is everywhere."""
 
 FREQUENCY = 0.1
 """Weight of the logarithm of the number of memories that name a concept, beside two cosines."""
@@ -160,7 +160,7 @@ FREQUENCY = 0.1
 def unexplained(
     graph: ConceptGraph, memories: Sequence[UUID], vectors: NDArray[np.float32], encode: Encode
 ) -> list[Gap]:
-    """Concepts that two memories or more name, and that are the topic of none; the likeliest gap first.
+    """Concepts that two memories to a third of them name, and that are the topic of none; the likeliest gap first.
 
     `vectors`, of shape (memories, dimensions) and length 1, are those of the memories, which the graph has. A gap is
     likely where the name is close to what the memories that name it say, where it is close to a topic of the pool, and
@@ -174,7 +174,8 @@ def unexplained(
     for memory in sorted(memories):
         for name in graph.levels(memory):
             named.setdefault(name, []).append(memory)
-    wanted = [name for name, by in named.items() if len(by) >= NAMED_BY and name not in topics]
+    most = max(FEW, GENERAL * len(memories))
+    wanted = [name for name, by in named.items() if NAMED_BY <= len(by) <= most and name not in topics]
     if not wanted or not topics:
         return []
     meanings = encode(wanted)

@@ -34,6 +34,7 @@ from memshare_memory.stores.store import Layout, Store
 from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.consolidation_state import (
     COPY,
+    FEWEST_LESSONS,
     GROWTH,
     Consolidated,
     Trial,
@@ -88,7 +89,7 @@ def swap(
     put_in_use(settings, layout)
 
 
-FEWEST_LESSONS, FEWEST_HELD_OUT = 50, 3
+FEWEST_HELD_OUT = 3
 TRAINED = "trained-"  # then what it was trained from, and on how many lessons
 SEED = 0
 

@@ -30,6 +30,7 @@ from memshare_trainer.lessons.lesson_log import retrievers
 
 FIRST_AT = 100  # lessons of all pools together
 GROWTH = 1.5
+FEWEST_LESSONS = 50  # to train on, beside those held out
 MOST_MEMORIES = 20_000  # a larger pool takes long to encode again, so that somebody has to want it
 
 

@@ -11,6 +11,7 @@ import redis
 from memshare.client.client import Client
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare_broker.errors import BadInput
+from memshare_broker.presence import AgentCard
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
@@ -97,6 +98,19 @@ def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) 
 def pools_known(client: Client) -> set[str]:
     """The pools that an agent has or a memory is in."""
     return {pool for card in client.agents().values() for pool in card.shared} | set(client.memories.stats().by_pool)
+
+
+def unread(cards: Iterable[AgentCard], pools: Iterable[str]) -> str:
+    """The pools among these that no agent answers from, and what to do, in a sentence; empty where there is none."""
+    there = list(cards)
+    alone = sorted({pool for pool in pools if not any(card.has(pool) for card in there)})
+    theirs = ", ".join(sorted({pool for card in there for pool in card.shared})) or "none yet"
+    if not alone:
+        return ""
+    return (
+        f'No agent answers from this pool: {", ".join(map(repr, alone))}. Write pool = "{alone[0]}" into the file of '
+        f"an agent (docs/agents.md), or bring the memories into the pool of one: {theirs}."
+    )
 
 
 def new_ids(client: Client, ids: Sequence[UUID]) -> set[UUID]:

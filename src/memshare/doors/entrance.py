@@ -96,7 +96,8 @@ def _require_text(body: bytes) -> None:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.") from error
+        workbook = " Save a workbook as CSV in UTF-8." if b"PK\x03\x04" in body else ""
+        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.{workbook}") from error
     try:
         value = loads(body)
         wrong = next(_half_characters(value, "body"), None) if _MAY_BE_HALF.search(body) else None

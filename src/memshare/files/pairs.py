@@ -55,6 +55,11 @@ class PairsFile(NamedTuple):
     left_out: list[int]
 
     @property
+    def pools(self) -> set[str]:
+        """The pools of all memories."""
+        return {one.pool for one in self.whole} | {one.pool for one in self.pairs}
+
+    @property
     def ids(self) -> list[UUID]:
         """The ids of all memories."""
         return [one.id for one in self.whole] + [memory_id(one.pool, one.prompt, one.answer) for one in self.pairs]

@@ -27,7 +27,7 @@ def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
     return [
         DeadLetterReply(
             id=letter.entry.id, journey=letter.entry.journey, task=letter.entry.task, pool=pool, reason=letter.reason,
-            error=letter.error, tries=letter.tries, died=letter.died, retriable=letter.retriable,
+            error=letter.error, tries=letter.tries, died=letter.died, retriable=letter.retriable, **_texts(letter),
         )
         for letter, pool in found
         if caller.sees(pool)
@@ -65,6 +65,15 @@ def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:
     if not caller.sees(pool_of_letter(backend, letter)):
         raise unknown
     return letter
+
+
+def _texts(letter: DeadLetter) -> dict[str, str]:
+    """The prompt and the answer that a message is about, as far as it has them itself."""
+    body = letter.entry.body
+    for part in ("task", "memory"):
+        body = body.get(part, body) if isinstance(body, dict) else {}
+    found = {name: body.get(name) for name in ("prompt", "answer")} if isinstance(body, dict) else {}
+    return {name: text for name, text in found.items() if isinstance(text, str)}
 
 
 def pool_of_letter(backend: Backend, letter: DeadLetter) -> str | None:

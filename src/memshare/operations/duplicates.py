@@ -77,6 +77,7 @@ def _judged(memory: MemoryClient, cosines: Mapping[Two, float]) -> list[Duplicat
 def _looked(settings: Settings, pool: str) -> DuplicatesReply:
     """All of it, with numpy."""
     from memshare_concepts.nearly_same import duplicates as nearly_same
+    from memshare_concepts.nearly_same import nearest
     from memshare_concepts.pool_graph import vectors_of
 
     with closing(MemoryClient(settings)) as memory:
@@ -84,7 +85,10 @@ def _looked(settings: Settings, pool: str) -> DuplicatesReply:
         memories, vectors = vectors_of(memory, islice(every, LOOKED_AT))
         found = nearly_same(memories, vectors)
         pairs = _judged(memory, {one.memories: one.cosine for one in found[:MOST]})
-    return DuplicatesReply(pool=pool, looked_at=len(memories), found=len(found), duplicates=tuple(pairs))
+        far = None if found else nearest(memories, vectors)
+        below = _judged(memory, {far.memories: far.cosine}) if far else []
+    looked = DuplicatesReply(pool=pool, looked_at=len(memories), found=len(found), duplicates=tuple(pairs))
+    return looked.model_copy(update={"nearest": next(iter(below), None)})
 
 
 def say(client: redis.Redis, pool: str, two: Two, *, different: bool) -> None:

@@ -7,11 +7,12 @@ from uuid import UUID
 
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
+from memshare.client.rest.calls.memories import ListedStatus
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, Turn
 from memshare_memory.curate.requests import GivenMemory
 from memshare_memory.door.messages import Conditions
-from memshare_memory.memory import Mode, Status
+from memshare_memory.memory import Mode
 from memshare_memory.stores.store import MOST_ORDERED, SortKey
 
 LONGEST_KEY = 200  # characters of an idempotency key
@@ -47,7 +48,7 @@ class SearchForm(Conditions):
     pool: Label | None = None
     k: int = Field(default=10, ge=1, le=100)
     mode: Mode = "dense"
-    status: Status | None = None
+    status: ListedStatus | None = None
 
 
 class CountForm(Conditions):
@@ -56,7 +57,7 @@ class CountForm(Conditions):
     model_config = ConfigDict(extra="ignore")
 
     pool: Label | None = None
-    status: Status | None = None
+    status: ListedStatus | None = None
 
 
 class PageForm(CountForm):

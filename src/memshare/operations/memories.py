@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Annotated
 from uuid import UUID
 
 from pydantic import Field
 
 from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
-from memshare.client.pools import new_ids
+from memshare.client.pools import new_ids, unread
 from memshare.client.regrading import grade_again, grader_of
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
@@ -40,7 +43,7 @@ from memshare_memory.belief.lift import memory_lift
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest, Until
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.forget.answers import ForgetPreview, RestoredMemories, TrashPage
-from memshare_memory.memory import Memory, Status
+from memshare_memory.memory import Memory, Revision, Status
 
 EXAMPLES = 20  # memories
 
@@ -90,6 +93,7 @@ def import_memories(
         why=why,
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
+        unread=unread(backend.cards().values(), found.pools),
     )
 
 
@@ -272,3 +276,47 @@ def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
         lost_to=judged.lost_to,
         won_over=judged.won_over,
     )
+
+
+Pieces = tuple[tuple[str, str], ...]
+"""Parts of a text, each with "same", "gone" or "new"."""
+LONGEST_COMPARED = 2_000  # words
+
+
+@dataclass(frozen=True)
+class Change:
+    """Changes of prompt and answer by a revision, as pieces; None where it stayed as it was."""
+
+    by: str | None
+    at: float
+    prompt: Pieces | None
+    answer: Pieces | None
+
+
+def changes(memory: Memory) -> Iterator[Change]:
+    """Its history, the last change first."""
+    said: list[Revision | Memory] = [*memory.history, memory]
+    for before, after in reversed([*pairwise(said)]):
+        assert isinstance(before, Revision)
+        yield Change(
+            before.by, before.until, _difference(before.prompt, after.prompt), _difference(before.answer, after.answer)
+        )
+
+
+def _difference(before: str | None, after: str | None) -> Pieces | None:
+    """The differences between an old and a new text, word by word."""
+    old, new = (before or "").split(" "), (after or "").split(" ")
+    if old == new:
+        return None
+    if max(len(old), len(new)) > LONGEST_COMPARED:
+        return (("gone", before or ""), ("new", after or ""))
+    pieces: list[tuple[str, str]] = []
+    for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if kind == "equal":
+            pieces.append(("same", " ".join(old[start:end])))
+            continue
+        if start < end:
+            pieces.append(("gone", " ".join(old[start:end])))
+        if new_start < new_end:
+            pieces.append(("new", " ".join(new[new_start:new_end])))
+    return tuple(pieces)

@@ -34,6 +34,7 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
     """The retrievers of the caller's pools that have had a lesson, by name."""
     caller.require("recall")
     with backend.reaching(), names_extra("What retrievers have learnt"):
+        from memshare_trainer.consolidation.consolidation_state import FEWEST_LESSONS
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
 
         found = read_status(backend.redis, backend.settings, encoder_in_use(backend.settings, backend.redis), None, 0)
@@ -42,6 +43,7 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
         encoder=found.encoder,
         lessons=found.consolidation.lessons_now,
         next_at=found.consolidation.next_at,
+        fewest=FEWEST_LESSONS,
         waits_for=found.consolidation.waits_for,
         last=_last(found.consolidation, caller),
         trial=trial and TrialReply(**_told(trial, set(TrialReply.model_fields))),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Status, folded
 from memshare_memory.recall.near_enough import too_far
-from memshare_memory.stores.store import CountKey, Order
+from memshare_memory.stores.store import CountKey, Order, Where
 
 COUNTED_BY: tuple[CountKey, ...] = ("kind", "agent", "submitter", "model", "status")
 
@@ -50,7 +51,7 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     """The memories nearest to a text, whatever has become of them."""
     caller.require("recall")
     text = backend.checked_text(form.text, "text")
-    where = form.where(**_pools(backend, caller, form.pool), status=form.status)
+    where = _where(backend, caller, form)
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
@@ -68,7 +69,7 @@ def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
     """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
     caller.require("recall")
     parents = None if form.parent is None else [form.parent]
-    where = form.where(**_pools(backend, caller, form.pool), status=form.status, parents=parents)
+    where = replace(_where(backend, caller, form), parents=parents)
     if form.order is not None:
         if form.cursor is not None:
             raise BadInput("A 'cursor' goes with the order of the ids: leave out 'order'.")
@@ -85,7 +86,7 @@ def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
 def count(backend: Backend, caller: Caller, form: CountForm) -> CountsReply:
     """How many memories there are, by what is known of them."""
     caller.require("recall")
-    where = form.where(**_pools(backend, caller, form.pool), status=form.status)
+    where = _where(backend, caller, form)
     by = backend.client.memories.count(where, "pool", *COUNTED_BY)
     return CountsReply(total=sum(by["pool"].values()), **by)
 
@@ -105,6 +106,20 @@ def search_by_model(
     fields = FoundReply.model_fields.keys() - {"similarity", "near"}
     told = ({**one.memory.model_dump(include=fields), **one.model_dump(exclude={"memory"})} for one in found.memories)
     return AllFound(far=found.far, memories=tuple(FoundReply(**one) for one in told))
+
+
+def _where(backend: Backend, caller: Caller, form: SearchForm | CountForm) -> Where:
+    """The conditions of a form, with those of its status that the store does not know as ids."""
+    pools = _pools(backend, caller, form.pool)
+    if form.status not in ("contradicted", "found wrong"):
+        return form.where(**pools, status=form.status)
+    seen = [form.pool] if form.pool else filter(caller.sees, backend.client.memories.stats().by_pool)
+    found = [one for name in seen for one in backend.client.memories.conflicts(name)]
+    if form.status == "found wrong":
+        ids = {each for one in found if one.right for each in one.memories if each != one.right}
+    else:
+        ids = {each for one in found if not one.right for each in one.memories}
+    return form.where(**pools, ids=sorted(ids) or [UUID(int=0)])  # that of no memory
 
 
 def _pools(backend: Backend, caller: Caller, pool: str | None) -> dict[str, Any]:

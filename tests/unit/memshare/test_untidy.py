@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from memshare_concepts.nearly_same import Thin, duplicates, never_of_use, thin
+from memshare_concepts.nearly_same import Thin, duplicates, nearest, never_of_use, thin
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Credibility, Memory
 from tests.support.memories import at, remembered
@@ -45,3 +45,14 @@ def test_a_memory_was_never_of_use_when_it_is_old_and_no_graded_task_was_shown_i
     }
 
     assert never_of_use(judged, now=100 * DAY, days=30) == [older.id, old.id]
+
+
+def test_where_no_two_are_nearly_the_same_the_nearest_two_are_told() -> None:
+    memories = [made("lamp"), made("sea"), made("ship")]
+
+    found = nearest(memories, np.stack([at(0), at(80), at(40)]))
+
+    assert found is not None
+    assert {memories[0].id, memories[1].id} != {*found.memories}
+    assert 0.7 < found.cosine < 0.8
+    assert nearest(memories[:1], np.stack([at(0)])) is None

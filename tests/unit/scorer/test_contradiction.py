@@ -8,9 +8,9 @@ import redis
 
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.errors import NotYet
+from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask, Said
-from memshare_llm.batches import Batches
+from memshare_llm.batches import MOST_ALONE, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.no_model import NoModel
 from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
@@ -87,6 +87,32 @@ def test_without_a_model_nothing_is_said_of_any_pair(redis_client: redis.Redis) 
     assert isinstance(outcome.record, Compared)
     assert (outcome.record.compared, outcome.record.contradicted, outcome.ended) == (0, {}, "no model")
     assert outcome.followings == ()
+
+
+def test_what_a_reply_was_of_no_use_for_waits_ever_longer_and_is_compared_once_one_is(
+    redis_client: redis.Redis,
+) -> None:
+    task = a_task(MONDAYS, TUESDAYS)
+    stage = comparing(ScriptedChat(*["rubbish"] * 4, verdicts(True)), redis_client)
+
+    for seconds in (20, 80):
+        with pytest.raises(NotYet, match=r"of no use for its comparisons \(invalid reply\)") as waits:
+            stage.run("j", task)
+        assert waits.value.wait == seconds
+
+    assert stage.run("j", task).ended == "contradicts"
+
+
+def test_what_no_reply_was_ever_of_use_for_is_given_up_and_can_be_tried_again(redis_client: redis.Redis) -> None:
+    task = a_task(MONDAYS, TUESDAYS)
+    stage = comparing(ScriptedChat(*["rubbish"] * 2 * MOST_ALONE, verdicts(False)), redis_client)
+    for _ in range(MOST_ALONE - 1):
+        wait(stage, [task])
+
+    with pytest.raises(GiveUp):
+        stage.run("j", task)
+
+    assert stage.run("j", task).ended == "agrees"
 
 
 def several(count: int, submitter: str = "ada") -> list[CompareTask]:

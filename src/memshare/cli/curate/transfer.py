@@ -28,7 +28,7 @@ from memshare.cli.curate.graded_traces import (
 from memshare.cli.options import Chosen, Json, OnlyPool, Submitter, Yes
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
-from memshare.client.pools import encoder_in_use, new_ids
+from memshare.client.pools import encoder_in_use, new_ids, unread
 from memshare.files.graded.choosing import RunChoice
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
@@ -376,6 +376,8 @@ def _bring_in(client: Client, found: PairsFile) -> None:
         with progress_bar("Importing", total) as bar:
             for done in bring_in(client, found):
                 bar(completed=done)
+        if said := unread(client.agents().values(), found.pools):
+            errors.print(said, style="yellow")
     except KeyboardInterrupt as stop:
         errors.print(
             f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"

@@ -10,7 +10,7 @@ from importlib.resources import files
 from itertools import chain
 from pkgutil import iter_modules
 from types import ModuleType
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
@@ -42,7 +42,7 @@ from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller
 from memshare_broker.connection import DOWN, unreachable
-from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.errors import BadInput, MemshareError, NotYet
 from memshare_broker.wire.forms import readable
 from memshare_concepts.map.files import FILES as MAP_FILES
 
@@ -111,6 +111,7 @@ class Site:
         """A handler of a form that is sent."""
 
         async def do(request: Request) -> Response:
+            caller = None
             try:
                 require_same_origin(request)
                 caller = await at_the_entrance(who_asks, self._backend, request)
@@ -118,7 +119,7 @@ class Site:
                 body = await self._bodies.read(request.receive, caller.name)
                 given = await filled_in(request, body)
             except (MemshareError, *DOWN) as error:
-                return self._refusal(request, error)
+                return self._refusal(request, error, caller)
             except Gone:
                 return Response(status_code=400)
 
@@ -230,8 +231,11 @@ class Site:
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
-        values["is_missing"] = isinstance(error, NotFound)
-        who = None if values["comes_back"] else caller
+        is_capped = isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
+        values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
+        came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
+        values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
+        who = None if status_of(error) == 503 else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))
         return page

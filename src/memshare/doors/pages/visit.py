@@ -84,12 +84,13 @@ class Visit:
 
 
 async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
-    """The fields of a form, and the texts of its files, with the line ends that texts have everywhere else."""
+    """The fields of a form, and the texts and names of its files, with line ends as texts have everywhere else."""
     if request.headers.get("content-type", "").startswith("multipart/"):
         async with Request(request.scope, with_body(body, request.receive)).form(max_part_size=LARGEST_BODY) as form:
-            pairs = [
-                (name, one if isinstance(one, str) else (await one.read()).decode()) for name, one in form.multi_items()
-            ]
+            files = {name: one for name, one in form.multi_items() if not isinstance(one, str)}
+            pairs = [(name, one) for name, one in form.multi_items() if isinstance(one, str)]
+            pairs += [(name, (await one.read()).decode()) for name, one in files.items()]
+            pairs += [(f"{name} name", one.filename or "") for name, one in files.items()]
     else:
         try:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)

@@ -140,3 +140,11 @@ def test_the_first_gaps_are_of_every_kind(flashcard_pool: FlashcardPool) -> None
 
 def test_an_empty_pool_has_no_gaps() -> None:
     assert find_gaps(ConceptGraph(), Clusters([]), [], np.empty((0, 64), np.float32), words) == []
+
+
+def test_what_more_than_a_third_of_the_pool_names_is_what_it_is_about_and_no_gap() -> None:
+    general = {one: {0: [f"Topic {one.int}"], 3: ["Repair"], -1: ["Chain"] if one.int < 3 else []} for one in IDS[:9]}
+
+    found = unexplained(ConceptGraph(general), IDS[:9], words([str(one) for one in range(9)]), words)
+
+    assert [gap.names for gap in found] == [("Chain",)]

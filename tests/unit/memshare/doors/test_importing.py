@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import text_of
 
 PAIR = {"prompt": "What has hands?", "answer": "A clock."}
 
@@ -118,3 +119,15 @@ def test_a_table_of_graded_answers_is_looked_at_and_brought_in_by_its_score(
     assert [(one.prompt, one.answer, one.score) for one in memory.every(Where())] == [("What runs?", "A river.", 100)]
     assert "with --at-least" in ask(here, GRADED, source="table", score="stars", scale="1:5")["detail"]
     assert "from 1 to 5" in ask(here, GRADED, source="table", score="stars", at_least=4)["detail"]
+
+
+def test_a_pool_that_no_agent_answers_from_is_told_with_what_to_do(here: TestClient, memory: MemoryClient) -> None:
+    assert ask(here, PAIR)["unread"] == ""
+
+    told = ask(here, {**PAIR, "pool": "bikes"}, new_pool=True)["unread"]
+
+    assert told.startswith("No agent answers from this pool: 'bikes'. Write pool = \"bikes\" into the file of an agent")
+    assert "logic, plan" in told
+    assert memory.stats().by_pool["bikes"] == 1
+    assert told in text_of(here.get("/pool?pool=bikes").text)
+    assert "No agent answers" not in here.get("/pool?pool=logic").text

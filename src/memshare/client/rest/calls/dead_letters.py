@@ -16,6 +16,8 @@ class DeadLetterReply(Message):
     task: str
     pool: str | None
     reason: str
+    prompt: str | None = Field(default=None, description="of the task, or of the memory that it is about")
+    answer: str | None = Field(default=None, description="beside it, where there was one")
     error: str
     tries: int
     died: float

@@ -25,6 +25,7 @@ class DuplicatesReply(Message):
     looked_at: int = Field(description="memories that were compared with each other")
     found: int = Field(description="pairs from a cosine of .95, in all")
     duplicates: tuple[DuplicateReply, ...]
+    nearest: DuplicateReply | None = Field(default=None, description="where no pair was found, the one most alike")
 
 
 class DifferentReply(Message):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 from uuid import UUID
 
 from pydantic import Field
@@ -16,6 +16,9 @@ from memshare_memory.belief.lift import Lift
 from memshare_memory.forget.answers import ForgetPreview, RestoredMemories
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.stores.store import SortKey
+
+ListedStatus = Status | Literal["contradicted", "found wrong"]
+"""A status, or that others contradict a memory, which is undecided, or that a person found another one right."""
 
 
 class ConditionArguments(TypedDict, total=False):
@@ -147,6 +150,7 @@ class ImportReply(Message):
     why: dict[str, int] = Field(default={}, description="of graded runs, why how many are left out")
     examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
     refused: tuple[RefusedLine, ...]
+    unread: str = Field(default="", description="that no agent answers from a pool of theirs, and what to do")
 
 
 class Memories(Calls[Asked]):
@@ -160,7 +164,7 @@ class Memories(Calls[Asked]):
         pool: str | None = None,
         k: int = 10,
         mode: Mode = "dense",
-        status: Status | None = None,
+        status: ListedStatus | None = None,
         **conditions: Unpack[ConditionArguments],
     ) -> SearchReply:
         """The memories nearest to a text, whatever has become of them."""
@@ -170,7 +174,7 @@ class Memories(Calls[Asked]):
         self,
         *,
         pool: str | None = None,
-        status: Status | None = None,
+        status: ListedStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
         order: SortKey | None = None,
@@ -190,7 +194,7 @@ class Memories(Calls[Asked]):
         self,
         *,
         pool: str | None = None,
-        status: Status | None = None,
+        status: ListedStatus | None = None,
         **conditions: Unpack[ConditionArguments],
     ) -> CountsReply:
         """How many memories there are, and how many of each kind, agent, submitter, model and status."""

@@ -76,6 +76,7 @@ class RetrieversReply(Message):
     encoder: str
     lessons: int
     next_at: int = Field(description="lessons at which consolidation is due")
+    fewest: int = Field(description="lessons to train on without which there is none, nor a trial of one")
     waits_for: str
     last: ConsolidationReply | None
     trial: TrialReply | None = Field(description="the last one with the encoder in use")

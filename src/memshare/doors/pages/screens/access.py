@@ -17,7 +17,7 @@ MEANS = {
     "watch": "see what becomes of tasks of others",
     "offer": "bring in answers and outcomes",
     "submit": "give tasks to agents",
-    "curate": "change and forget memories",
+    "curate": "bring in, change and forget memories, not a file of them (admin) nor tasks (submit)",
     "admin": "do everything, and see what others did",
 }
 """Right → what it lets somebody do."""
@@ -68,6 +68,7 @@ def _screen(visit: Visit, made: str = "") -> Screen:
     is_late = backup is None or time.time() - backup.at > TOO_OLD
     values = {
         "backup": backup,
+        "backups": visit.backend.settings.data / "backups",
         "jobs": visit.jobs,
         "is_late": is_late,
         "tokens": there,

@@ -14,6 +14,13 @@ from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 
+LABELS = {
+    "'new_pool'": "“New pools may begin”", " (--pool)": ": “Pool of lines that name none”",
+    "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
+    "--score": "“Score that counts”", "--at-least": "“From which value on”", "at_least:": "“From which value on”:",
+}  # fmt: skip
+"""Words of a refusal for programs → those of the form."""
+
 
 @PAGES.action(HERE)
 def bring_in_one(visit: Visit) -> Done:
@@ -29,27 +36,39 @@ def bring_in_one(visit: Visit) -> Done:
 def choose_file(visit: Visit) -> Screen:
     """The form that a file is chosen in."""
     visit.caller.require_all()
-    return _screen(visit, None)
+    return _screen(visit, {"pool": visit.field("pool")})
 
 
 @PAGES.action("/pool/import")
 def import_file(visit: Visit) -> Done | Screen:
-    """Show what a file would bring in, or bring it in once that was seen."""
-    if not visit.field("lines"):
-        raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines.")
+    """Show what a file would bring in, or bring it in once that was seen; a refusal keeps what was chosen."""
     is_seen = visit.field("seen") == "yes"
-    form: dict[str, object] = {
-        name: visit.field(name) or None for name in ("pool", "source", "score", "at_least", "scale")
-    }
-    form |= {"lines": visit.fields["lines"], "new_pool": visit.field("new_pool") == "yes"}
-    found = visit.ask("The file", import_memories, **form, dry_run=not is_seen)
+    form: dict[str, object] = dict(visit.given("pool", "source", "score", "at_least", "scale"))
+    form |= {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
+    is_table = visit.field("lines name").lower().endswith((".csv", ".tsv", ".xlsx"))
+    source = form.get("source") or ("table" if is_table else None)
+    wanted = form | {"source": None if source == "memories" else source}
+    try:
+        if not visit.field("lines"):
+            raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines, or a table.")
+        found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
+    except BadInput as error:
+        return _screen(visit, form, refusal=labelled(str(error)))
     if not is_seen:
-        return _screen(visit, {"found": found, "form": form})
-    query = urlencode(visit.given("pool"))
+        return _screen(visit, form if found.refused else wanted, found=found)
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
-    return Done(f"{HERE}?{query}", said)
+    return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")
 
 
-def _screen(visit: Visit, seen: dict[str, object] | None) -> Screen:
-    there = pools(visit.backend, visit.caller)
-    return Screen("import", {"pools": there, "pool": visit.field("pool"), "seen": seen})
+def labelled(fault: str) -> str:
+    """A refusal in the words of the form."""
+    for word, label in LABELS.items():
+        fault = fault.replace(word, label)
+    return fault
+
+
+def _screen(visit: Visit, form: dict[str, object], **values: object) -> Screen:
+    values = {"found": None, "refusal": "", "form": form, "labelled": labelled, **values}
+    return Screen(
+        "import", {"pools": pools(visit.backend, visit.caller), **values}, status=422 if values["refusal"] else 200
+    )

@@ -136,6 +136,10 @@ def settle_duplicate(visit: Visit) -> Done:
     if do == "look":
         found = duplicates(visit.backend, visit.caller, pool)
         said = f"{counted(len(found.duplicates), 'pair')} of {counted(found.looked_at, 'memory', 'memories')}"
+        said += " with a similarity of .95 or more, of their prompts, or of statements"
+        if found.nearest:
+            texts = [short(one.memory.prompt or one.memory.answer, 80) for one in found.nearest.memories]
+            said += f"; the nearest pair has {found.nearest.cosine:.2f}: “{texts[0]}” / “{texts[1]}”"
         return Done(f"{HERE}?kind=duplicate", f"Nearly the same in the pool {pool}: {said}.")
     if do == "forget":
         forget(visit.backend, visit.caller, visit.id("memory"))

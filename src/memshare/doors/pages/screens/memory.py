@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from difflib import SequenceMatcher
-from itertools import pairwise
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -18,17 +15,19 @@ from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.conflicts import views
 from memshare.operations.forms import PageForm
-from memshare.operations.memories import edit, forget, get, preview, restore
+from memshare.operations.memories import changes, edit, forget, get, preview, restore
 from memshare.operations.search import page
 from memshare.operations.shown_to import shown_to
 from memshare.operations.submitters import submitter_of
 from memshare_broker.errors import BadInput
-from memshare_memory.memory import Memory, Revision, Status
+from memshare_memory.memory import Memory, Status
 
 
 @PAGES.action("/pool/several")
 def do_to_several(visit: Visit) -> Done | Screen:
     """Hide or show the chosen memories, or ask before they are forgotten."""
+    if not visit.ids("id"):
+        return Done(_back(visit), "No memory was chosen: tick those that you mean first.")
     chosen = _chosen(visit)
     if visit.field("do") == "forget":
         return _before_forgetting(visit, chosen, _back(visit))
@@ -86,11 +85,6 @@ def _back(visit: Visit) -> str:
     return f"{HERE}?{urlencode(visit.given('q', 'pool', 'order', 'page', *CONDITIONS))}"
 
 
-Pieces = tuple[tuple[str, str], ...]
-"""Parts of a text, each with "same", "gone" or "new"."""
-
-
-LONGEST_COMPARED = 2_000  # words
 SAID: dict[Status, str] = {
     "active": "It is shown again.",
     "hidden": "It is hidden: no task is shown it.",
@@ -99,16 +93,6 @@ SAID: dict[Status, str] = {
 MOST_CHILDREN = 20
 SHOWN_TO = 20  # tasks that it was shown to
 MOST_UNDONE = 50  # memories: more of them do not fit into a cookie
-
-
-@dataclass(frozen=True)
-class Change:
-    """Changes of prompt and answer by a revision, as pieces; None where it stayed as it was."""
-
-    by: str | None
-    at: float
-    prompt: Pieces | None
-    answer: Pieces | None
 
 
 @PAGES.screen("/memories/{id}")
@@ -200,7 +184,7 @@ def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
     return {
         "found": found,
         "memory": found.memory,
-        "changes": [*_changes(found.memory)],
+        "changes": [*changes(found.memory)],
         "parents": [*_shown(visit, found.memory.parents)],
         **_children(visit, found.memory),
         "sources": [*zip(found.memory.because, (one for _, one in _shown(visit, causes)), strict=True)],
@@ -234,35 +218,6 @@ def _children(visit: Visit, memory: Memory) -> dict[str, object]:
     form = PageForm(parent=memory.id, pool=pool, order="created", limit=MOST_CHILDREN + 1)
     found = page(visit.backend, visit.caller, form).memories
     return {"children": found[:MOST_CHILDREN], "more_children": len(found) > MOST_CHILDREN}
-
-
-def _changes(memory: Memory) -> Iterator[Change]:
-    """Its history, the last change first."""
-    said: list[Revision | Memory] = [*memory.history, memory]
-    for before, after in reversed([*pairwise(said)]):
-        assert isinstance(before, Revision)
-        yield Change(
-            before.by, before.until, _difference(before.prompt, after.prompt), _difference(before.answer, after.answer)
-        )
-
-
-def _difference(before: str | None, after: str | None) -> Pieces | None:
-    """The differences between an old and a new text, word by word."""
-    old, new = (before or "").split(" "), (after or "").split(" ")
-    if old == new:
-        return None
-    if max(len(old), len(new)) > LONGEST_COMPARED:
-        return (("gone", before or ""), ("new", after or ""))
-    pieces: list[tuple[str, str]] = []
-    for kind, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if kind == "equal":
-            pieces.append(("same", " ".join(old[start:end])))
-            continue
-        if start < end:
-            pieces.append(("gone", " ".join(old[start:end])))
-        if new_start < new_end:
-            pieces.append(("new", " ".join(new[new_start:new_end])))
-    return tuple(pieces)
 
 
 def _id(visit: Visit) -> UUID:

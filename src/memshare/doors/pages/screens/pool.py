@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from pydantic import JsonValue
 
+from memshare.client.pools import unread
 from memshare.client.rest.calls.memories import CountsReply
 from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare.operations.backend import Backend
@@ -29,7 +30,7 @@ ORDERS = {
     "created": "newest first",
     "-created": "oldest first",
     "score": "best score first",
-    "-score": "lowest score first",
+    "-score": "lowest score first, of those that were graded",
     "credibility": "most credible first",
     "-credibility": "least credible first",
 }
@@ -61,7 +62,8 @@ def pool(visit: Visit) -> Screen:
     rows: Sequence[Row] = ()
     counts = None
     if there or named:
-        asked = {**conditions, "pool": named or None}
+        graded: dict[str, JsonValue] = {"score_from": "0"} if order == "-score" and not text else {}
+        asked = {**graded, **conditions, "pool": named or None}
         rows = _rows(backend, caller, asked, text, order, (number - 1) * SHOWN)
         counts = None if text else count(backend, caller, checked(CountForm, "The list", **asked))
     query = {**conditions, "pool": named, "q": text}
@@ -73,6 +75,10 @@ def pool(visit: Visit) -> Screen:
         {
             "pools": there,
             "named": named,
+            "unread": unread(
+                filter(caller.uses, backend.cards().values()),
+                [one.name for one in there if one.name == named and one.memories and not one.agents],
+            ),
             "back": visit.back,
             "text": text,
             "given": {name: str(value) for name, value in conditions.items()},

@@ -24,7 +24,9 @@ from memshare_scorer.rubric import find_rubric
 def all_agents(visit: Visit) -> Screen:
     """The agents, and the rubrics by which their answers are graded."""
     there = {"agents": agents(visit.backend, visit.caller), "rubrics": rubrics(visit.backend, visit.caller)}
-    return Screen("agents", {**there, "jobs": visit.jobs, "model": visit.backend.settings.model_for("scorer")})
+    settings = visit.backend.settings
+    values = {**there, "jobs": visit.jobs, "model": settings.model_for("scorer"), "drafts_into": settings.agents_dir}
+    return Screen("agents", values)
 
 
 @PAGES.screen("/agents/{name}")

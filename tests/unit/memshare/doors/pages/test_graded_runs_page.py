@@ -6,6 +6,7 @@ import html
 import re
 from pathlib import Path
 
+import pytest
 from fastapi.testclient import TestClient
 
 from memshare_memory.door.client import MemoryClient
@@ -31,3 +32,34 @@ def test_an_export_is_looked_at_and_then_brought_in(here: TestClient, memory: Me
     done = here.post("/pool/import", data=hidden | {"lines": lines, "seen": "yes"}, headers=FROM_PAGE)
     assert "Brought in: 3 new memories" in text_of(done.text)
     assert {one.score for one in memory.every(Where())} == {90, 100}
+
+
+TABLE = b"prompt,answer\nWhat runs?,A river.\n"
+
+
+def sent(here: TestClient, name: str, raw: bytes, **chosen: str) -> str:
+    files = {"lines": (name, raw, "text/csv")}
+    return here.post("/pool/import", data={"pool": "bikes", **chosen}, files=files, headers=FROM_PAGE).text
+
+
+@pytest.mark.parametrize("name", ["pairs.csv", "PAIRS.TSV"])
+def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestClient, name: str) -> None:
+    raw = TABLE.replace(b",", b"\t") if name.endswith("TSV") else TABLE
+
+    assert "Bring 1 new memory in" in sent(here, name, raw, new_pool="yes")
+    assert "no JSON" in sent(here, name, raw, new_pool="yes", source="memories")
+
+
+def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: TestClient) -> None:
+    unknown = sent(here, "pairs.csv", TABLE, scale="1:5")
+    assert "“New pools may begin” lets it begin" in text_of(unknown)
+    assert 'value="bikes"' in unknown
+    assert 'name="scale" placeholder="1:5" value="1:5"' in unknown
+
+    scored = TABLE.replace(b"answer", b"answer,score").replace(b"river.", b"river.,3")
+    unclear = sent(here, "pairs.csv", scored, new_pool="yes", source="table")
+    assert "with “Its scale, if not 0:1”, such as 1:5" in text_of(unclear)
+    assert 'name="new_pool" value="yes" checked' in unclear
+    assert '<option selected value="table">' in unclear
+
+    assert "Save a workbook as CSV in UTF-8." in text_of(sent(here, "pairs.xlsx", b"PK\x03\x04\xff"))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import get_args
+from uuid import UUID
 
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.client.rest.calls.duplicates import DuplicateReply, DuplicatesReply
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import ENVIRONMENT
 from memshare.doors.pages.screens.inbox import CARDS
@@ -88,3 +91,32 @@ def test_who_may_only_look_is_offered_nothing_to_decide(
 
     assert "Red or green." in card
     assert not re.search("<button|<form|data-key|#edit", card)
+
+
+def test_a_dead_letter_says_which_question_it_is_about_and_is_dropped_for_good_by_no_key(
+    here: TestClient, backend: Backend
+) -> None:
+    pair = {"prompt": "What is oiled?", "answer": "The chain.", "pool": "logic"}
+    for name, body in (("agents.logic", pair), ("memory_service.settle", {"task": pair})):
+        entry = Entry(id=name, task=name, queue="logic", body=body, journey=name, stage="answer")
+        backend.client.dead_letters.add(letter_for(entry, GiveUp("It did not fit."), tries=1))
+
+    for card in articles(here.get("/inbox").text):
+        assert "What is oiled? The chain. It did not fit." in text_of(card)
+        assert 'data-key="d"' not in card
+        assert card.index("<details") < card.index('value="drop"') < card.index("</details>")
+    assert {one["prompt"] for one in here.get("/v1/dead-letters").json()} == {"What is oiled?"}
+
+
+def test_looking_for_duplicates_in_vain_says_what_was_looked_for_and_which_two_are_nearest(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    [one, other] = backend.client.memories.judge([UUID(each) for each in shelf.values()])
+    nearest = DuplicateReply(memories=(one, other), cosine=0.914)
+    looked = DuplicatesReply(pool="logic", looked_at=32, found=0, duplicates=(), nearest=nearest)
+    backend.duplicates["logic"] = (time.monotonic(), looked)
+
+    said = here.post("/inbox/duplicate", data={"pool": "logic", "decision": "look"}, headers=FROM_PAGE).text
+
+    wanted = "0 pairs of 32 memories with a similarity of .95 or more, of their prompts, or of statements; the nearest"
+    assert f"{wanted} pair has 0.91: “red lamp by the sea” / “red lamp by the sea”." in text_of(said)

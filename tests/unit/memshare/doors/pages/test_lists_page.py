@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from uuid import UUID
 
+import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
@@ -11,6 +13,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, text_of
+from tests.unit.memshare.doors.test_needs import contradictory
 
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
 
@@ -90,3 +93,77 @@ def test_a_journey_is_headed_by_its_question_and_its_memories_by_the_figures_tha
     assert re.findall(r"<dt>(?:<span[^>]+>)?([^<]+)", stated) == [
         "Similarity", "Followed by the answer", "Credibility",
     ]  # fmt: skip
+
+
+def test_a_page_beyond_the_list_and_a_pool_that_is_not_there_are_no_empty_pool(
+    here: TestClient, shelf: dict[str, str]
+) -> None:
+    assert shelf
+
+    assert "The list ends before this page" in text_of(here.get("/pool?page=99").text)
+    assert "No memory is in a pool nosuch" in text_of(here.get("/pool?pool=nosuch").text)
+
+
+def test_contradicted_memories_and_those_found_wrong_can_be_listed(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis, shelf: dict[str, str]
+) -> None:
+    right, wrong = contradictory(memory, redis_client)
+
+    def listed(status: str) -> set[str]:
+        query = f"/pool?pool=logic&status={status}"
+        return set(re.findall(r'<a href="/memories/([0-9a-f-]{36})" dir', here.get(query).text))
+
+    assert listed("contradicted") == {right, wrong}
+    assert listed("found wrong") == set()
+    here.post("/v1/conflicts", json={"memories": [right, wrong], "contradict": True, "right": right})
+    assert (listed("contradicted"), listed("found wrong")) == (set(), {wrong})
+    asked = {"pool": "logic", "status": "found wrong", "text": "lamp"}
+    found = here.post("/v1/memories/search", json=asked).json()["memories"]
+    assert [one["memory"]["id"] for one in found] == [wrong]
+    assert here.get("/v1/memories/counts?status=found wrong").json()["total"] == 1
+    assert shelf["logic"] in listed("")
+
+
+def test_the_lowest_score_first_begins_with_one_that_was_graded(
+    here: TestClient, memory: MemoryClient, shelf: dict[str, str]
+) -> None:
+    [graded_one] = memory.add([NewMemory(pool="logic", answer="A lamp.", new_pool=True)])
+    memory.restore([memory.get(graded_one).model_copy(update={"score": 70.0})])
+
+    page = here.get("/pool?pool=logic&order=-score").text
+
+    assert f"/memories/{graded_one}" in page
+    assert shelf["logic"] not in page
+    assert "1 to 1 of 1 memory, lowest score first" in text_of(page)
+
+
+def test_hiding_the_chosen_with_none_chosen_goes_back_to_the_list_and_says_so(here: TestClient) -> None:
+    page = here.post("/pool/several", data={"do": "hide", "pool": "logic"}, headers={"origin": "http://127.0.0.1"})
+
+    assert (page.status_code, page.url.path) == (200, "/pool")
+    assert "No memory was chosen" in page.text
+
+
+def test_a_concept_of_two_levels_stands_once_on_its_memory(
+    here: TestClient, memory: MemoryClient, shelf: dict[str, str]
+) -> None:
+    named = {"0": ("Lamp",), "1": ("Light", "Lamp")}
+    memory.restore([memory.get(UUID(shelf["logic"])).model_copy(update={"concepts": named})])
+
+    assert here.get(f"/memories/{shelf['logic']}").text.count("<bdi>Lamp</bdi>") == 1
+
+
+def test_what_a_cap_refuses_keeps_the_menu_and_leads_to_the_cap_and_nobody_without_a_token_signs_in(
+    here: TestClient, shelf: dict[str, str]
+) -> None:
+    here.post("/v1/budgets", json={"kind": "agent", "name": "logic", "tokens": 0})
+    sent = {"origin": "http://127.0.0.1", "referer": "http://127.0.0.1/inbox?kind=x"}
+
+    page = here.post("/inbox/stale", data={"decision": "grade", "memory": shelf["logic"]}, headers=sent)
+
+    assert page.status_code == 429
+    assert '<nav aria-label="Screens">' in page.text
+    assert '<a href="/now#spent">' in page.text
+    wrong = here.post("/inbox/stale", data={}, headers=sent).text
+    assert '<a href="/inbox?kind=x">Back</a>' in wrong
+    assert "another token" not in wrong

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
@@ -44,3 +46,11 @@ def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend
 
     said = "What waits, and why logic : 1 task. A model is being asked about it. Due in 4 min"
     assert said in text_of(here.get("/now").text)
+
+
+def test_tasks_that_are_all_set_aside_are_not_called_new(here: TestClient, backend: Backend) -> None:
+    waiting = entry("t1", "answer")
+    backend.client.ledger.open(waiting)
+    backend.client.ledger.park(waiting, NotYet("A model is being asked about it.", 240, hold="batch"))
+
+    assert re.search(r'data-name="Oldest" class="num">set aside<', here.get("/now").text)

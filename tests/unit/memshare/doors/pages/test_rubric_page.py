@@ -105,6 +105,7 @@ def test_who_approves_a_rubric_among_what_needs_them_is_told_that_no_agent_is_gr
     assert "The rubric strict is approved. No agent is graded by it yet: /rubrics/strict says" in said
 
 
+@pytest.mark.usefixtures("strict")
 def test_the_agents_page_has_a_rubric_drafted_and_says_what_that_costs(here: TestClient, backend: Backend) -> None:
     page = here.get("/agents").text
 
@@ -163,3 +164,16 @@ def test_a_bundled_rubric_has_no_approval_to_withdraw(here: TestClient) -> None:
 
     assert refused.status_code == 422
     assert "bundled" in text_of(refused.text)
+
+
+@pytest.mark.usefixtures("strict")
+def test_without_a_folder_for_drafts_the_page_says_so_in_place_of_the_button(
+    here: TestClient, backend: Backend
+) -> None:
+    assert "Draft it" in here.get("/agents").text
+
+    backend.settings = backend.settings.model_copy(update={"agents_dir": None})
+
+    page = here.get("/agents").text
+    assert "Draft it" not in page
+    assert "MEMSHARE_AGENTS_DIR" in page
