@@ -66,8 +66,10 @@ Opened = Callable[[], DeferredCalls]
 
 
 @pytest.fixture
-def usage(redis_client: redis.Redis) -> UsageLog:
-    return UsageLog(redis_client)
+def usage(redis_client: redis.Redis) -> Iterator[UsageLog]:
+    log = UsageLog(redis_client)
+    yield log
+    log.flush()  # or what it has yet to write would be of the next test
 
 
 @pytest.fixture
