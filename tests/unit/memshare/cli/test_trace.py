@@ -102,7 +102,6 @@ def test_the_text_of_a_model_is_shown_in_any_encoding_and_its_json_is_exact(
     assert said in terminal.run("trace", TASK, "--json").stdout
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
 def test_an_answer_that_nobody_grades_has_an_end_that_says_so(terminal: Terminal, redis_client: redis.Redis) -> None:
     answered(redis_client, [], None, said="Nothing near enough.", verified=False)
 
@@ -111,6 +110,7 @@ def test_an_answer_that_nobody_grades_has_an_end_that_says_so(terminal: Terminal
     )
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
 def test_moments_are_in_utc_as_the_days_of_filters_are(
     terminal: Terminal, redis_client: redis.Redis, memories: list[Memory], zone: str
 ) -> None:
