@@ -97,7 +97,7 @@ def test_services_wait_for_redis_say_so_once_without_its_password_and_end_well_w
         with connect(environment["MEMSHARE_REDIS_URL"]) as client:
             wait_for(lambda: len(present(client)) == 2, WITHIN, "both workers to be there")
         wait_for(lambda: '"url"' in said["serve"].read_text(), WITHIN, "the door to be open")
-        assert "Serves poem as" in said["worker"].read_text()
+        wait_for(lambda: "\nServes poem as" in said["worker"].read_text(), WITHIN, "it to say what it serves")
         processes["worker"].send_signal(signal.SIGINT)
         assert processes["worker"].wait(WITHIN) == 0
 

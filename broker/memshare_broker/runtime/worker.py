@@ -298,8 +298,14 @@ def worker_app(*parts: WorkerPart) -> Celery:
     return app
 
 
-def run_worker(app: Celery, queues: Sequence[str], node: str, concurrency: int | None) -> int:
-    """Run a worker of an app until it is told to end, under the name `node@HOST`; returns the exit status."""
+def run_worker(
+    app: Celery, queues: Sequence[str], node: str, concurrency: int | None, ready: Callable[[], None]
+) -> int:
+    """Run a worker of an app until it is told to end, under the name `node@HOST`; returns the exit status.
+
+    `ready` is called once it takes tasks.
+    """
+    signals.worker_ready.connect(lambda **_: ready(), weak=False)
     # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
     from celery.bin.base import CLIContext
     from celery.bin.worker import worker

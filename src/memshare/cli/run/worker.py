@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from typing import Annotated
 
 import typer
-from celery import signals
 
 from memshare.cli.options import Json
 from memshare.extras import require
@@ -62,11 +63,13 @@ def worker(
     label = "all" if serve_all else "-".join(wanted)[:40]
     node = f"{label}-{os.getpid()}"
 
-    def tell(**_: object) -> None:
-        if as_json or settings.log_format == "json":
-            print_json({"node": node, "queues": wanted, "pid": os.getpid()})
-        else:
-            console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+    out = sys.stdout  # in whose place Celery puts its log
 
-    signals.worker_ready.connect(tell, weak=False)
-    raise typer.Exit(run_worker(app, wanted, node, concurrency))
+    def tell() -> None:
+        with redirect_stdout(out):
+            if as_json or settings.log_format == "json":
+                print_json({"node": node, "queues": wanted, "pid": os.getpid()})
+            else:
+                console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+
+    raise typer.Exit(run_worker(app, wanted, node, concurrency, tell))
