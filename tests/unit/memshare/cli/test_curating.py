@@ -388,3 +388,13 @@ def test_the_checks_are_run_again_and_a_memory_says_why_it_is_hidden_and_until_w
     broken = terminal.run(*recheck, code=1)
     assert "2 of 2 memories fail, which is more than half" in " ".join(broken.stderr.split())
     assert memory.get(UUID(ids[0])).status == "active"
+
+
+def test_where_nothing_was_learnt_a_search_has_the_nearest_first(terminal: Terminal, memory: MemoryClient) -> None:
+    for prompt in ("Which books by Ursula Abbott are lent?", "Which books by Kenji Tachiyama are new?"):
+        add(memory, "A list.", prompt=prompt)
+    words = "memories", "search", "Which books by Kenji Tachiyama are lent?", "--pool", "poem"
+
+    assert [round(one["similarity"], 3) for one in terminal.json(*words)] == [0.714, 0.857], "as agents are shown them"
+    said = " ".join(terminal.run(*words).stdout.split())
+    assert said.index("0.857") < said.index("0.714") < said.index("nothing was learnt yet")
