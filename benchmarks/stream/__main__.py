@@ -45,11 +45,13 @@ def main(
         Path | None, typer.Option(exists=True, dir_okay=False, help="Questions in the format of text2sql-data.")
     ] = None,
     database: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="Their database, as SQL.")] = None,
-    family: Annotated[list[str] | None, typer.Option(help="Of reasoning-gym. [default: twelve]")] = None,
-    arm: Annotated[list[str] | None, typer.Option(help=f"Of {', '.join(ARMS)}. [default: all but poisoned]")] = None,
+    family: Annotated[list[str] | None, typer.Option(help="Of reasoning-gym.", show_default="twelve")] = None,
+    arm: Annotated[
+        list[str] | None, typer.Option(help=f"Of {', '.join(ARMS)}.", show_default="all but poisoned")
+    ] = None,
     tasks: Annotated[int, typer.Option(min=1, help="Tasks of the stream.")] = 300,
     unseen: Annotated[int, typer.Option(min=0, help="Tasks after it, of which nothing is learnt.")] = 60,
-    order: Annotated[list[int] | None, typer.Option(help="Numbers of orders. [default: 1 2 3]")] = None,
+    order: Annotated[list[int] | None, typer.Option(help="Numbers of orders.", show_default="1 2 3")] = None,
     at_once: Annotated[int, typer.Option(min=1, help="Tasks that are answered at once.")] = 4,
     folder: Annotated[Path | None, typer.Option(help="Where answers and pools are kept, to go on with them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,

@@ -30,7 +30,7 @@ KEPT = (
     "memshare:claims:",
     "memshare:lift:",
     "memshare:lift_counted:",
-    "memshare:how_many:",
+    "memshare:how_many_shown:",
     "memshare:how_many_counted:",
     "memshare:writers:",
     "memshare:writers_counted:",

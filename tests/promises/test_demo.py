@@ -1,12 +1,15 @@
 """`memshare demo`, whole."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from memshare.demo.gain import PEOPLE
 from memshare_concepts.flashcards import flashcards
+from tests.support.deployment import ROOT, patient
 from tests.support.terminal import Terminal, children_of, end
 
 
@@ -47,6 +50,22 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
         assert f"memshare runs already on {str(folder)!r}" in terminal.run("demo", code=1).stderr
     finally:
         end(up)
+
+
+def test_a_demo_that_is_ended_says_what_stays(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home").without_model()
+    command = [sys.executable, "-m", "memshare", "demo", "--tasks", "20", "--seed", "3"]
+    demo = subprocess.Popen(command, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, text=True)
+    assert demo.stdout is not None
+    while "starting Redis" not in demo.stdout.readline():
+        assert demo.poll() is None
+
+    demo.terminate()
+
+    said = " ".join(demo.communicate(timeout=patient(60))[0].split())
+    assert demo.returncode == 130
+    assert "Ended early. Measured: nothing yet." in said
+    assert f"{str(tmp_path / 'home-demo')!r} stays; the next demo begins anew." in said
 
 
 def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:

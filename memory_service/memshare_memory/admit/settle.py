@@ -25,7 +25,7 @@ from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup
+from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, promoted
 from memshare_memory.forget.trash import by_pool
 from memshare_memory.memory import Memory
@@ -128,7 +128,9 @@ class SettleStage:
 
         A number that chance took counts by what was meant, not by what was found: else hard tasks would drop out.
         """
-        one = TaskGroup("one withheld", task.agent, task.kind or "", task.model or "")
+        is_only = len(task.shown) + (task.withheld is not None) == 1
+        way: Way = "only one withheld" if is_only else "one withheld"
+        one = TaskGroup(way, task.agent, task.kind or "", task.model or "")
         if task.examples is not None and task.examples.by_chance:
             every, withheld = one._replace(way="all withheld"), task.examples.number == 0
             self._lift.count(task.pool, task.journey, score, every, withheld=withheld)

@@ -25,6 +25,7 @@ from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
 COUNT_LIFT = Script(__file__, "lift")
+COUNT_NUMBER = Script(__file__, "how_many")
 LEAST_OF_MEMORY = 5  # tasks with a memory withheld, from which on its lift is told
 _SHOWN, _WITHHELD = 0, 3  # where the three sums of a side begin
 _BETWEEN = "\x1f"  # stands in no name
@@ -62,7 +63,8 @@ class SumsOfTasks:
         return bool(counted)
 
 
-Way = Literal["one withheld", "all withheld"]
+Way = Literal["one withheld", "only one withheld", "all withheld"]
+"""The only one is that of a task for which no other was found: without it there is none."""
 
 
 class TaskGroup(NamedTuple):
@@ -164,13 +166,17 @@ KIND_KNOWN_BEFORE = 10  # tasks that it weighs in a kind, how numbers do in all 
 HEAD_START = 10.0  # points of the score that the usual number is expected to be better
 COST = 0.2  # points for each memory: among equals the fewest are shown
 LEAST_SPREAD = 5.0  # points
+WINDOW = 20  # tasks that tell the level of a time
+TOLD_FROM, T_LEAST = 10, 2.262  # tasks on each side of an interval, and Student's .975 quantile for so few
 _ALL = ""  # the kind of all kinds together
 
 
 class Tried(Message):
     """Results of a model for a kind of tasks, by the number of memories shown; no kind: all kinds.
 
-    `tasks` and `scores` are by number, the score 0 to 100; `best` is what is shown where chance does not decide.
+    `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are as
+    if all tasks were of now: each task is compared with others of its time. `low` and `high` are the ends of the 95 %
+    interval of how much better tasks do with some memories than with none, None below ten on a side.
     """
 
     model: str
@@ -178,10 +184,25 @@ class Tried(Message):
     tasks: dict[int, int]
     scores: dict[int, float]
     best: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What is known where none are shown; else nothing."""
+        if self.best:
+            return ""
+        if self.low is None or self.high is None or self.high >= 0:
+            return "no difference known yet"
+        return f"memories do not help here ({self.low:+.1f} to {self.high:+.1f} points)"
 
 
 class HowMany(SumsOfTasks):
-    """For every pool a hash: number, model and kind → sums of the graded tasks that were shown so many."""
+    """For every pool a hash: number, model and kind → sums of the graded tasks that were shown so many.
+
+    Summed is how much higher a score is than the level of its time: the first tasks of a pool find little and are shown
+    the usual number, and would speak against it. A level is of a model and kind, in the same hash without a number.
+    """
 
     def choose(self, pool: str, model: str, kind: str | None, task_id: str, *, learn: bool = True) -> Examples:
         """The number for a task. The draw depends on the task's id; where nothing is to be learnt the best is taken."""
@@ -204,30 +225,53 @@ class HowMany(SumsOfTasks):
     def count(self, pool: str, kind: str | None, task_id: str, score: float, examples: Examples) -> None:
         """Count a graded task, once."""
         marker = f"memshare:how_many_counted:{pool}:{task_id}"
-        fields = [_field(examples.number, examples.model, of_kind) for of_kind in dict.fromkeys((_ALL, kind or _ALL))]
-        self._add(how_many_key(pool), marker, score, fields, second=examples.by_chance)
+        fields, levels = (
+            [_field(number, examples.model, of_kind) for of_kind in dict.fromkeys((_ALL, kind or _ALL))]
+            for number in (examples.number, "")
+        )
+        COUNT_NUMBER(
+            self._client, sums=how_many_key(pool), marker=marker, seconds=self._keep, score=float(score),
+            group=_WITHHELD if examples.by_chance else _SHOWN, window=WINDOW, known=KIND_KNOWN_BEFORE, fields=fields,
+            levels=levels,
+        )  # fmt: skip
 
 
 def tried(client: redis.Redis, pool: str) -> list[Tried]:
-    """Results of a pool, by model and kind; without those for which only the usual number of memories was shown."""
+    """Results of a pool, by model and kind; without those for which only the usual number of memories was shown.
+
+    Where all tasks are of one kind, that stands for all kinds.
+    """
     sums: dict[tuple[str, str], dict[int, Side]] = {}
+    levels: dict[tuple[str, str], float] = {}
     for field, text in client.hgetall(how_many_key(pool)).items():
         number, model, kind = str(field).split(_BETWEEN)
-        sums.setdefault((model, kind), {})[int(number)] = together(read_sides(text))
+        if number:
+            sums.setdefault((model, kind), {})[int(number)] = together(read_sides(text))
+        else:
+            levels[model, kind] = float(str(text).split()[1])
     rows = {name: [of.get(number, NO_TASKS) for number in NUMBERS] for name, of in sums.items()}
     found = []
     for (model, kind), row in sorted(rows.items()):
         if all(side.tasks == 0 for number, side in zip(NUMBERS, row, strict=True) if number != USUAL):
             continue
-        everything = rows[model, _ALL]
+        if not kind and row in [of for (whose, of_kind), of in rows.items() if whose == model and of_kind]:
+            continue
+        everything, some, low, high = rows[model, _ALL], together(row[1:]), None, None
+        if min(row[0].tasks, some.tasks) >= TOLD_FROM:
+            reach = T_LEAST * sqrt(row[0].squared_error + some.squared_error)
+            low, high = some.mean - row[0].mean - reach, some.mean - row[0].mean + reach
         counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
         found.append(
             Tried(
                 model=model,
                 kind=kind or None,
                 tasks={number: int(side.tasks) for number, side in counts.items()},
-                scores={number: side.mean for number, side in counts.items()},
+                scores={
+                    number: min(max(levels[model, kind] + side.mean, 0.0), 100.0) for number, side in counts.items()
+                },
                 best=_best(_expected(everything, row if kind else None)),
+                low=low,
+                high=high,
             )
         )
     return found
@@ -264,10 +308,10 @@ def _best(expected: Sequence[tuple[float, float]]) -> int:
     return max(zip(expected, NUMBERS, strict=True), key=lambda pair: pair[0][0])[1]
 
 
-def _field(number: int, model: str, kind: str) -> str:
+def _field(number: int | str, model: str, kind: str) -> str:
     return _BETWEEN.join((str(number), model, kind))
 
 
 def how_many_key(pool: str) -> str:
     """Hash: number, model and kind → sums, as `lift_key` has them; the second side is that of chance."""
-    return f"memshare:how_many:{pool}"
+    return f"memshare:how_many_shown:{pool}"

@@ -127,4 +127,8 @@ class LazyCommands(TyperGroup):
         extra = COMMANDS[name].extra
         if extra and "--help" not in rest:
             require(f"memshare {name}", extra)
-        return name, load(name, for_help="--help" in rest), rest
+        found = load(name, for_help="--help" in rest)
+        for one in (found, *getattr(found, "commands", {}).values()):
+            for parameter in one.params:  # rich takes it for a style, and says nothing
+                parameter.help = parameter.help and parameter.help.replace("[default", r"\[default")
+        return name, found, rest

@@ -48,7 +48,8 @@ def memshare(
     config: Annotated[
         Path | None,
         typer.Option(
-            callback=_use_config, help="File of settings. [default: MEMSHARE_CONFIG, or memshare.toml in MEMSHARE_DATA]"
+            callback=_use_config,
+            help=r"File of settings. \[default: MEMSHARE_CONFIG, or memshare.toml in MEMSHARE_DATA]",
         ),
     ] = None,
 ) -> None:

@@ -95,6 +95,17 @@ def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) 
         return False
 
 
+def is_ever_graded(client: Client) -> bool:
+    """False where scorers have no model, and no agent at work has a kind of tasks that programs grade."""
+    workers = client.workers()
+    return {worker.scorer_model for worker in workers} - {None} != {OFFLINE} or any(
+        is_graded_by_programs(client, card.rubric, kind)
+        for worker in workers
+        for card in worker.agents
+        for kind in (None, *card.kinds)
+    )
+
+
 def pools_known(client: Client) -> set[str]:
     """The pools that an agent has or a memory is in."""
     return {pool for card in client.agents().values() for pool in card.shared} | set(client.memories.stats().by_pool)

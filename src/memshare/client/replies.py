@@ -131,10 +131,11 @@ HelpWay = Way | Literal["same questions"]
 
 
 class HelpReply(Message):
-    """How much better graded tasks did with memories than without: percent of right answers, or points of 0 to 100.
+    """How much better graded tasks did with memories than without, in points of 0 to 100.
 
     The same questions were asked with `remember` false, both without memories and with some; from other tasks chance
-    withheld all memories, or one. The difference has its 95 % interval, and is not told below ten tasks on a side.
+    withheld all memories, the only one that there was, or one beside others that were shown: that tells what one more
+    does. The difference has its 95 % interval, and is not told below ten tasks on a side.
     """
 
     way: HelpWay
@@ -150,17 +151,33 @@ class HelpReply(Message):
     low: float | None
     high: float | None
     more: int | None = Field(default=None, description="tasks to come until there are some ten on each side")
-    days: float | None = Field(default=None, description="that these take at the rate of the last day")
+    days: float | None = Field(
+        default=None, description="of data of a day or more: that these take at the last day's rate"
+    )
+    asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
+    needs: str | None = Field(default=None, description="what is missing, where no task can count")
 
     @property
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
         if self.difference is not None:
-            unit = "% right" if self.unit == "right" else "points"
-            return f"{self.difference:+.1f} {unit} ({self.low:+.1f} to {self.high:+.1f})"
+            return f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f}){self.so_far}"
+        if self.needs:
+            return f"not measured: it needs {self.needs}"
         days = max(self.days or 0, 0.1)
-        rate = "" if self.days is None else f", {days:{'.1g' if days < 10 else ',.0f'}} days at today's rate"
+        said = f"{days:{'.1g' if days < 10 else ',.0f'}}"
+        rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
         return f"too early: some {self.more:,} more tasks{rate}" if self.more else "too early: fewer than ten on a side"
+
+    @property
+    def so_far(self) -> str:
+        """How many of the questions have both answers, while some have one; else nothing."""
+        return f", so far {self.tasks:,} of {self.asked:,}" if self.asked and self.asked > self.tasks else ""
+
+    @property
+    def compared(self) -> str:
+        """The way, as people are told."""
+        return "one memory more or less" if self.way == "one withheld" else self.way
 
 
 class StatsReply(Message):
@@ -176,9 +193,18 @@ class StatsReply(Message):
 
     @property
     def first_help(self) -> HelpReply | None:
-        """Of all tasks together the difference that is known, else the one that will be first; None without any."""
-        every = [one for one in self.helps if one.agent is None]
+        """Of all tasks together the difference that is known, else the one that will be first; None without any.
+
+        What one memory more or less does is none of these.
+        """
+        every = [one for one in self.helps if one.agent is None and one.way != "one withheld"]
         return min(every, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
+
+    @property
+    def harms(self) -> tuple[str, ...]:
+        """A sentence for each agent, kind and model that does worse with memories for sure."""
+        known = [one for one in self.helps if one.agent and one.way != "one withheld" and (one.high or 0) < 0]
+        return tuple(f"Harms in {one.agent}/{one.kind or 'no kind'}, {one.way}: {one.in_words}" for one in known)
 
 
 class WorkerReply(Message):

@@ -29,7 +29,7 @@ from memshare_memory.stores.store import Where
 AGENT, POOL = "sql", "library"
 PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
-ORDER = 2  # seed of which question is in which part
+ORDER = 2  # seed of which question is in which part, where none is given
 
 Kind = Literal["alone", "shared", "task", "off", "learnt", "consolidated"]
 EXAMS = 5  # times that the unseen questions are asked
@@ -133,10 +133,10 @@ class Parts:
         return len(self.tasks) + EXAMS * len(self.exam)
 
 
-def divide(questions: Questions, tasks: int) -> Parts:
+def divide(questions: Questions, tasks: int, seed: int = ORDER) -> Parts:
     """So many tasks, as many memories, and an exam of half as many; chance decides which question is where."""
     every = questions.of("train")
-    random.Random(ORDER).shuffle(every)
+    random.Random(seed).shuffle(every)
     rest = iter(every)
     shared, asked, exam = (tuple(next(rest) for _ in range(size)) for size in (tasks, tasks, tasks // 2))
     return Parts(shared, asked, exam)

@@ -8,13 +8,17 @@ from collections.abc import Iterable
 from math import ceil
 from typing import NamedTuple
 
+from pydantic import ValidationError
+
 from memshare.client.difference import LEAST, Difference, is_right_or_wrong, of_groups, of_pairs
+from memshare.client.pools import is_ever_graded
 from memshare.client.replies import HelpReply, HelpWay
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
 from memshare_broker.delivery.journey_records import recent
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, together
 
@@ -27,11 +31,11 @@ ALL: Group = (None, None, None)
 
 
 class GradedAnswer(NamedTuple):
-    """A task that an agent answered, its score of 0 to 100, and when it was submitted as Unix time in seconds."""
+    """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds."""
 
     task: AgentTask
     group: Group
-    score: float
+    score: float | None
     at: float
 
 
@@ -43,26 +47,30 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     withhold = backend.settings.withhold
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
-        graded = _graded(backend, caller)
-    found = []
-    for group, pairs in _paired(graded).items():
+        tasks, needs = _tasks(backend, caller), _needs(backend)
+    found, asked = [], {(*one.group[:2], one.task.text) for one in tasks if _is_alone(one.task)}
+    for group, pairs in _paired(tasks).items():
         without, shown = (together(Side(1, one, one**2) for one in scores) for scores in zip(*pairs, strict=True))
-        found.append(_reply("same questions", group, shown, without, of_pairs(pairs)))
+        reply = _reply("same questions", group, shown, without, of_pairs(pairs))
+        found.append(reply if group != ALL else reply.model_copy(update={"asked": len(asked)}))
     # What it takes is told before anything was counted.
     sides: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
-    sides |= {("one withheld", ALL): []} if withhold else {}
+    sides |= {("all withheld", ALL): []} if withhold else {}
     for (way, agent, kind, model), shown, without in counted:
         for group in (ALL, (agent, kind or None, model or None)):
             sides[way, group].append((shown, without))
     chances = {"all withheld": AT_RANDOM / len(NUMBERS) if withhold else 0, "one withheld": withhold}
-    began = time.time() - DAY
+    began, graded = time.time() - DAY, [one for one in tasks if one.score is not None]
+    is_a_day = any(one.at <= began for one in graded)
     a_day = Counter(group for one in graded if one.task.remember and one.at > began for group in (ALL, one.group))
     for (way, group), pair in sides.items():
         shown, without = (together(of) for of in zip((NO_TASKS, NO_TASKS), *pair, strict=True))
         reply = _reply(way, group, shown, without, of_groups(shown, without))
-        if reply.difference is None and (chance := chances[way]):
+        if reply.difference is None and needs:
+            reply = reply.model_copy(update={"needs": needs})
+        elif reply.difference is None and (chance := chances.get(way)):
             more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
-            days = more / a_day[group] if a_day[group] else None
+            days = more / a_day[group] if is_a_day and a_day[group] else None
             reply = reply.model_copy(update={"more": more, "days": days})
         found.append(reply)
     return tuple(sorted(found, key=lambda one: one.agent is not None))
@@ -79,25 +87,41 @@ def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: D
     )  # fmt: skip
 
 
-def _graded(backend: Backend, caller: Caller) -> list[GradedAnswer]:
+def _needs(backend: Backend) -> str | None:
+    """What is missing for chance to withhold anything from a task that is graded."""
+    if not is_ever_graded(backend.client):
+        return "a model, or a rubric that a program checks"
+    models = {card.model for worker in backend.client.workers() for card in worker.agents}
+    return "a model that answers" if models == {OFFLINE} else None
+
+
+def _is_alone(task: AgentTask) -> bool:
+    return task.memories == 0 and not task.remember
+
+
+def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
     """The latest first."""
     latest, found = recent(backend.redis), []
     for start in range(0, len(latest), READ):
         for records in backend.client.ledger.records(latest[start : start + READ]):
             entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
-            if entry.get("stage") == ANSWER.name and answer and "total" in score:
+            if entry.get("stage") != ANSWER.name:
+                continue
+            try:
                 task, agent = AgentTask.model_validate(entry["body"]), entry["queue"]
-                if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
-                    group = agent, task.kind, answer["model"]
-                    found.append(GradedAnswer(task, group, score["total"], records["submitted"]))
+            except ValidationError:  # no task: it was given up
+                continue
+            if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
+                group, total = (agent, task.kind, answer.get("model")), score.get("total") if answer else None
+                found.append(GradedAnswer(task, group, total, records["submitted"]))
     return found
 
 
-def _paired(graded: Iterable[GradedAnswer]) -> dict[Group, list[tuple[float, float]]]:
+def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[tuple[float, float]]]:
     """The last scores of each question without memories and with some, where neither was to be remembered."""
     last: defaultdict[tuple[Group, str], dict[bool, float]] = defaultdict(dict)
-    for one in graded:
-        if not one.task.remember:
+    for one in tasks:
+        if one.score is not None and not one.task.remember:
             last[one.group, one.task.text].setdefault(one.task.memories == 0, one.score)
     pairs: defaultdict[Group, list[tuple[float, float]]] = defaultdict(list)
     for (group, _), scores in last.items():

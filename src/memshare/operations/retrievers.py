@@ -37,7 +37,7 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
         from memshare_trainer.consolidation.consolidation_state import FEWEST_LESSONS
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
 
-        found = read_status(backend.redis, backend.settings, encoder_in_use(backend.settings, backend.redis), None, 0)
+        found = read_status(backend.redis, backend.settings, encoder_in_use(backend.settings, backend.redis), None, 100)
     trial = found.consolidation.trial
     return RetrieversReply(
         encoder=found.encoder,
@@ -51,6 +51,7 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
             RetrieverReply(
                 **one.model_dump(include={"version", "fault", "versions", "lessons"}),
                 pool=name,
+                why=next((of.lesson.reason for of in one.updates[::-1] if of.lesson.outcome == "no update"), None),
                 accuracy_untrained=one.held_out_accuracy.untrained,
                 accuracy=one.held_out_accuracy.in_use,
                 error=one.held_out_accuracy.error,

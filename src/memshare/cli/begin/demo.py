@@ -19,6 +19,7 @@ from memshare.cli.concepts.answering_agent import outcome_of
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey
+from memshare.demo.gain import ORDER
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
 from memshare.operate.own_redis import connected
@@ -52,6 +53,9 @@ def demo(
     tasks: Annotated[
         int, typer.Option(min=20, max=240, help="Graded tasks; half as many unseen questions a measurement.")
     ] = 200,
+    seed: Annotated[
+        int, typer.Option(help="Which questions are memories, tasks and unseen: two runs with one seed have the same.")
+    ] = ORDER,
     agents: Annotated[
         bool, typer.Option("--agents", help="54 bundled tasks for poem, logic and plan, with their grades.")
     ] = False,
@@ -77,7 +81,7 @@ def demo(
         raise BadInput(f"There is no demo of the agent {agent!r} alone: write --agent {REASONING}, or leave it out.")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not (agents or agent or concepts):
-        demo_gain(data, tasks, as_json=as_json)
+        demo_gain(data, tasks, seed, as_json=as_json)
         return
     _require_model("--agents" if agents else "--concepts" if concepts else f"--agent {agent}")
     if concepts:

@@ -76,7 +76,12 @@ class DemoView:
             self._what = f"{stage.title}: {stage.size} questions"
             self._print(f"{self._what} …")
         elif len(stage.asked) == stage.size:
-            self._print(f"{stage.title}: {stage.share:.0%} right ({stage.right} of {stage.graded})")
+            self._print(_in_line(stage))
+
+    @property
+    def measured(self) -> str:
+        """The shares of the stages that have ended."""
+        return "; ".join(_in_line(one) for one in self._stages if len(one.asked) == one.size) or "nothing yet"
 
     def _print(self, line: str) -> None:
         if self._live is None:
@@ -96,6 +101,10 @@ class DemoView:
     def _drawn(self) -> Group:
         now = Spinner("dots", styled(f"{self._what}, {time.monotonic() - self._began:.0f} s")) if self._what else ""
         return Group(chart(self._stages), now)
+
+
+def _in_line(stage: DemoStage) -> str:
+    return f"{stage.title}: {stage.share:.0%} right ({stage.right} of {stage.graded})"
 
 
 def chart(stages: list[DemoStage]) -> Table:
@@ -142,11 +151,11 @@ MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
 STUDENT = "a student that knows no SQL and copies the nearest memory"
 
 
-def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
+def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> None:
     """Play it in `data`, or in a folder of the demo's own, which stays."""
     folder = new_folder(data) if data is not None else _own_folder()
     questions = read_questions()
-    parts = divide(questions, tasks)
+    parts = divide(questions, tasks, seed)
     agents = folder / "agents"
     if agents.exists():
         raise BadInput(f"There is {str(agents)!r} already, and the demo writes it: name a new folder.")
@@ -160,8 +169,15 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
     # The workers read their settings from the environment. What is not shown here is left out to save time.
     os.environ |= {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCEPTS": "false", "MEMSHARE_CONSOLIDATE": "false"}
     plain = as_json or not console.is_terminal
+    view = DemoView(out, plain=plain)
+
+    def say_what_stays(kind: type[BaseException] | None, *_: object) -> None:
+        if kind is KeyboardInterrupt:
+            out.print(f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; the next demo begins anew.")
+
     with contextlib.ExitStack() as open_until_done:
-        view = open_until_done.enter_context(DemoView(out, plain=plain))
+        open_until_done.push(say_what_stays)
+        open_until_done.enter_context(view)
         view.say("starting Redis and the workers; the first time it exports the encoder, too")
         if not has_model:
             open_until_done.enter_context(student_answers())
@@ -180,6 +196,7 @@ def demo_gain(data: Path | None, tasks: int, *, as_json: bool) -> None:
         print_json(
             {
                 "model": known if has_model else MODEL,
+                "seed": seed,
                 "right": {kind: round(stage.share, 4) for kind, stage in exams.items()},
                 "gains": {kind: {name: one.as_json() for name, one in of.items()} for kind, of in gains.items()},
                 "not_consolidated": refused,

@@ -53,15 +53,17 @@ def tried_in_words(one: Tried) -> str:
     scores = ", ".join(
         f"{one.scores[number]:.0f} with {number} ({one.tasks[number]:,})" for number in sorted(one.tasks)
     )
-    harm = ": memories do not help here" if one.best == 0 else ""
-    return f"{one.best}{harm}; mean score {scores}"
+    return f"{one.best}{one.verdict and ': '}{one.verdict}; mean score {scores}"
 
 
 def print_helps(found: StatsReply) -> None:
     """How much memories help, and how many are shown: a line for each that was measured."""
+    for harm in found.harms:
+        console.print(f"{harm}.", style="red")
     for one in found.helps:
         of = ", ".join(filter(None, (one.agent, one.kind, one.model))) or "all tasks"
-        console.print(f"With memories, {one.way}, {of}: {one.in_words}.")
+        what = "One memory more or less" if one.way == "one withheld" else f"With memories, {one.way}"
+        console.print(f"{what}, {of}: {one.in_words}.")
     for pool, rows in found.numbers.items():
         for row in rows:
             what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"
@@ -182,12 +184,17 @@ def search(
         console.print(f"Pool {pool!r} has none.")
     elif far:
         console.print(far, style="yellow")
+    nearest_first = sorted(fits, key=lambda one: -one.similarity)
+    is_learnt = recalled.retriever_version > 0
     for near, title in ((True, None), (False, "Less near")):
-        rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in fits if one.near is near]
+        some = fits if is_learnt else nearest_first
+        rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in some if one.near is near]
         if rows:
             console.print(table("similarity", *_COLUMNS, *text_columns(), rows=rows, title=title))
-    if [one.similarity for one in found] != sorted((one.similarity for one in found), reverse=True):
-        console.print("In the order in which agents are shown them: as learnt, not by similarity.", style="dim")
+    if fits != nearest_first:
+        learnt = "In the order in which agents are shown them: as learnt"
+        said = learnt if is_learnt else "The nearest first, as nothing was learnt yet. Agents are shown them otherwise"
+        console.print(f"{said}, by the text without names and numbers, too, and by credibility.", style="dim")
 
 
 @takes_conditions

@@ -13,7 +13,7 @@ from rich.progress import Progress, TaskID, TextColumn
 from memshare.cli.operating import note, operating, print_reply
 from memshare.cli.options import Json, login_name
 from memshare.client.client import Client
-from memshare.client.pools import encoder_in_use
+from memshare.client.pools import encoder_in_use, is_ever_graded
 from memshare.operate.consolidating import run, try_out
 from memshare.operate.own_redis import connected
 from memshare.operations import retrievers
@@ -148,10 +148,13 @@ def status(
     elif found.pools:
         print_status(found, in_detail=len(found.pools) == 1)
     else:
+        with closing(Client(settings)) as memshare:
+            is_up, is_graded = bool(memshare.workers()), is_ever_graded(memshare)
+        lacking = "that needs a model, or a rubric that a program checks"
+        todo = f"{'' if is_up else 'start `memshare up` and '}submit tasks" if is_graded else lacking
         console.print(
             f"{f'Pool {pool}' if pool else 'No pool'} has had {'no' if pool else 'a'} lesson yet with the encoder"
-            f" {found.encoder}. Each accepted answer becomes one, once its pool has some memories: start `memshare up`"
-            " and submit tasks.",
+            f" {found.encoder}. Each accepted answer becomes one, once its pool has some memories: {todo}.",
         )
 
 

@@ -93,7 +93,9 @@ def test_a_task_counts_for_the_number_of_memories_that_was_meant_where_so_many_w
         settle.run(journey, found)
 
     counted = redis_client.hgetall(how_many_key("poem"))
-    assert {field.split("\x1f")[0]: text.split()[0] for field, text in counted.items()} == {"2": "1"}
+    assert {field.split("\x1f")[0]: text.split()[0] for field, text in counted.items() if field[0] != "\x1f"} == {
+        "2": "1"
+    }
 
 
 def test_a_number_that_chance_took_counts_as_it_was_meant(
@@ -110,3 +112,14 @@ def test_a_number_that_chance_took_counts_as_it_was_meant(
     [(group, shown, without)] = groups(redis_client, "poem")
     assert group.way == "all withheld"
     assert (shown, without) == (Side(1, 40, 1_600), Side(1, 40, 1_600))
+
+
+def test_the_only_memory_is_told_apart_from_one_of_several(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    lamp, shoe = (memory.id for memory in memories)
+    for one in (pair(recall, "one", [lamp]), pair(recall, "two", [], lamp), pair(recall, "three", [lamp], shoe)):
+        settle.run(one.task.journey, one)
+
+    found = {group.way: (shown.tasks, without.tasks) for group, shown, without in groups(redis_client, "poem")}
+    assert found == {"only one withheld": (1, 1), "one withheld": (0, 1)}

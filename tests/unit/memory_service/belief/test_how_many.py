@@ -96,9 +96,68 @@ def test_a_task_is_counted_once_for_its_model_and_kind(redis_client: redis.Redis
         bandit.count("poem", "riddle", "one", 80.0, Examples(model="a", number=0))
     bandit.count("poem", None, "two", 50.0, Examples(model="b", number=0, by_chance=True))
 
+    bandit.count("poem", None, "three", 60.0, Examples(model="b", number=3))
+
+    # A sum is of differences to the level, which has its tasks and its mean and begins with the first score.
     assert redis_client.hgetall(how_many_key("poem")) == {
-        "0\x1fa\x1f": "1 80 6400 0 0 0",
-        "0\x1fa\x1friddle": "1 80 6400 0 0 0",
-        "0\x1fb\x1f": "0 0 0 1 50 2500",
-    }
+        "\x1fa\x1f": "1 80", "\x1fa\x1friddle": "5 80", "0\x1fa\x1f": "1 0 0 0 0 0",
+        "0\x1fa\x1friddle": "1 0 0 0 0 0", "\x1fb\x1f": "2 55", "0\x1fb\x1f": "0 0 0 1 0 0",
+        "3\x1fb\x1f": "1 10 100 0 0 0",
+    }  # fmt: skip
     assert tried(redis_client, "logic") == []
+
+
+@pytest.mark.parametrize("begins", [0.2, 0.95])
+def test_a_pool_that_gets_better_does_not_speak_against_the_usual_number_of_its_first_tasks(
+    redis_client: redis.Redis, begins: float
+) -> None:
+    bandit, best = HowMany(redis_client), []
+    for pool in map(str, range(12)):
+        chance = Random(pool)
+        for task in map(str, range(250)):  # what is right has nothing to do with the number
+            examples = bandit.choose(pool, "openai:m", None, pool + task)
+            score = 100.0 * (chance.random() < min(begins + int(task) / 200, 0.95))
+            bandit.count(pool, None, pool + task, score, examples)
+        best += [one.best for one in tried(redis_client, pool)]
+
+    assert best.count(USUAL) >= 5, best
+
+
+def test_where_memories_harm_none_is_shown_after_some_hundred_tasks_also_while_the_pool_gets_better(
+    redis_client: redis.Redis,
+) -> None:
+    bandit, chance, chosen = HowMany(redis_client), Random(3), []
+    for task in range(300):
+        examples = bandit.choose("poem", "openai:m", None, str(task))
+        chosen.append(examples.number)
+        right = min(0.4 + task / 500, 0.7) - (0.3 if examples.number else 0)
+        bandit.count("poem", None, str(task), 100.0 * (chance.random() < right), examples)
+
+    assert chosen[-60:].count(0) > 45
+    (found,) = tried(redis_client, "poem")
+    assert found.low is not None
+    assert found.high is not None
+    assert -60 < found.low < -30 < found.high < 0
+    assert found.verdict == f"memories do not help here ({found.low:+.1f} to {found.high:+.1f} points)"
+
+
+def test_a_few_tasks_are_no_verdict_on_memories(redis_client: redis.Redis) -> None:
+    bandit = HowMany(redis_client)
+    for number, scores in ((USUAL, (40.0, 60.0) * 10), (0, (70.0, 90.0) * 4)):
+        for place, score in enumerate(scores):
+            bandit.count("poem", None, f"{number} {place}", score, Examples(model="openai:m", number=number))
+
+    (found,) = tried(redis_client, "poem")
+    assert (found.low, found.high) == (None, None), "eight tasks without are too few"
+    assert found.model_copy(update={"best": 0}).verdict == "no difference known yet"
+    close = found.model_copy(update={"best": 0, "low": -29.0, "high": 19.0})
+    assert close.verdict == "no difference known yet"
+
+
+def test_the_only_kind_stands_for_all_kinds(redis_client: redis.Redis) -> None:
+    right = {0: 0.4, 1: 0.8, 3: 0.5, 6: 0.4}
+    learn(redis_client, right, kind="limerick", tasks=100)
+    assert [one.kind for one in tried(redis_client, "poem")] == ["limerick"]
+
+    learn(redis_client, right, kind="riddle", tasks=100)
+    assert [one.kind for one in tried(redis_client, "poem")] == [None, "limerick", "riddle"]

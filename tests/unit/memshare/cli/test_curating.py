@@ -413,3 +413,15 @@ def test_who_says_what_is_asked_by_a_question_or_by_a_memory(terminal: Terminal,
     assert "credibility 1.00, shown to 0 graded tasks · not graded" in told
     assert [one["held_by"] for one in found["views"]] == [{"ada": 1, "bob": 1}, {"bob": 1}]
     assert "No memory answers that" in none
+
+
+def test_where_nothing_was_learnt_a_search_has_the_nearest_first(terminal: Terminal, memory: MemoryClient) -> None:
+    for prompt in ("Which books by Ursula Abbott are lent?", "Which books by Kenji Tachiyama are new?"):
+        add(memory, "A list.", prompt=prompt)
+    words = "memories", "search", "Which books by Kenji Tachiyama are lent?", "--pool", "poem"
+
+    assert [round(one["similarity"], 3) for one in terminal.json(*words)["memories"]] == [0.714, 0.857], (
+        "as agents are shown them"
+    )
+    said = " ".join(terminal.run(*words).stdout.split())
+    assert said.index("0.857") < said.index("0.714") < said.index("nothing was learnt yet")

@@ -40,6 +40,18 @@ def test_each_stage_ends_with_its_share(plain: bool) -> None:
     assert ("█" in said) is not plain
 
 
+def test_what_is_measured_is_known_of_the_stages_that_have_ended() -> None:
+    console = TextConsole()
+    console.file = io.StringIO()
+    view = DemoView(console, plain=True)
+    assert view.measured == "nothing yet"
+
+    play(view)
+    view.see(DemoStage("task", "graded tasks", 4))
+
+    assert view.measured == "with a shared pool: 75% right (3 of 4)"
+
+
 def test_plain_lines_are_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_gain, "SILENT_AT_MOST", 0.0)
     console = TextConsole()

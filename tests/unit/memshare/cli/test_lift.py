@@ -40,7 +40,7 @@ def count(client: redis.Redis, memory: Memory, withheld: int) -> None:
 def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     terminal: Terminal, redis_client: redis.Redis, lamp: Memory
 ) -> None:
-    assert "one withheld, all tasks: too early: some 200 more tasks." in terminal.run("memories", "stats").stdout
+    assert "all withheld, all tasks: too early: some 500 more tasks." in terminal.run("memories", "stats").stdout
     count(redis_client, lamp, 4)
     assert "too early: some 120 more tasks" in terminal.run("memories", "stats").stdout
     assert "Lift" not in terminal.run("memories", "show", str(lamp.id)).stdout
@@ -49,10 +49,12 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
 
     # Welch's error is .229, and Student's quantile of 19 degrees of freedom 2.093.
     stats = " ".join(terminal.run("memories", "stats").stdout.split())
-    assert "one withheld, poem, limerick, openai:m: +10.0 points (+9.5 to +10.5)." in stats
+    assert "One memory more or less, poem, limerick, openai:m: +10.0 points (+9.5 to +10.5)." in stats
     said = "+10.0 ± 0.2 points (20 tasks with all shown, 10 with one withheld at random)"
     assert f"Lift {said}" in " ".join(terminal.run("memories", "show", str(lamp.id)).stdout.split())
-    [every, row] = terminal.json("memories", "stats")["helps"]
+    LiftSums(redis_client, keep_days=1).count("poem", "x", 1.0, TaskGroup("all withheld", "a", "", ""), withheld=True)
+    assert "Harms" not in stats
+    [every, row] = [one for one in terminal.json("memories", "stats")["helps"] if one["way"] == "one withheld"]
     assert (every["agent"], row["agent"], row["kind"], row["model"]) == (None, "poem", "limerick", "openai:m")
     assert (row["unit"], row["tasks"], row["tasks_without"], row["difference"]) == ("points", 20, 10, 10)
     figures = {"points": 10.0, "error": pytest.approx(0.229, abs=1e-3), "shown": 20, "withheld": 10}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -79,6 +80,7 @@ def test_the_help_of_every_command_can_be_written_in_an_encoding_of_few_characte
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("Usage: ") > 60
     assert "completion" not in said.stdout, "it would not work in groups"
+    assert "[default: MEMSHARE_DATA with -demo" in " ".join(re.sub(r"[^\x20-\x7e]|\|", " ", said.stdout).split())
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "utf-8"])

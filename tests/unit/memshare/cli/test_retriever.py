@@ -13,7 +13,7 @@ from memshare.cli.learn.retriever import app
 from memshare.cli.learn.retriever_status import chart
 from memshare_broker.errors import MemshareError
 from memshare_broker.presence import Presence, announce
-from memshare_broker.settings import Settings, load_settings
+from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_memory.encoders.encoder import BEFORE, ENCODER
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
@@ -61,11 +61,19 @@ def test_status_without_lessons_says_what_to_do() -> None:
 
     assert result.exit_code == 0
     assert "No pool has had a lesson yet" in result.stdout
-    assert "memshare up" in result.stdout
+    assert "start `memshare up` and submit tasks" in " ".join(result.stdout.split())
     status = json.loads(run("status", "--json").stdout)
     assert (status["encoder"], status["encoder_before"], status["pools"]) == (FORMS, None, {})
     consolidation = status["consolidation"]
     assert (consolidation["waits_for"], consolidation["next_at"], consolidation["running"]) == ("lessons", 100, None)
+
+
+@pytest.mark.parametrize(("model", "said"), [(OFFLINE, "that needs a model"), ("openai:m", "memories: submit tasks.")])
+def test_status_without_lessons_knows_what_is_at_work(redis_client: redis.Redis, model: str, said: str) -> None:
+    there = Presence(node="scorer@x", pid=1, incarnation="life", queues=("scorer",), scorer_model=model)
+    announce(redis_client, there)
+
+    assert said in " ".join(run("status").stdout.split())
 
 
 def test_status_for_machines_is_one_document(redis_client: redis.Redis) -> None:

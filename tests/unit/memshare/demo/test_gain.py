@@ -22,6 +22,10 @@ def test_no_question_is_in_two_parts(library: Questions, tasks: int) -> None:
     assert parts.asked == tasks + 5 * (tasks // 2)
 
 
+def test_another_seed_divides_the_questions_otherwise(library: Questions) -> None:
+    assert divide(library, 40) == divide(library, 40, 2) != divide(library, 40, 3)
+
+
 def test_what_nothing_graded_counts_neither_as_right_nor_as_wrong(library: Questions) -> None:
     question = library.of("train")[0]
     stage = DemoStage("task", "tasks", 4)

@@ -27,6 +27,7 @@ class RetrieverReply(Message):
     fault: str | None = Field(description="why nobody can use that version, if so")
     versions: tuple[VersionReply, ...]
     lessons: dict[str, int] = Field(description="how many came to what")
+    why: str | None = Field(default=None, description="why the last of those without an update was none")
     accuracy_untrained: float | None
     accuracy: float | None
     error: float | None = Field(description="standard error of the difference of the two")

@@ -19,6 +19,7 @@ from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
 from memshare.operations.sharing import recall
 from memshare_broker.errors import BadInput
+from memshare_memory.belief.lift import AT_RANDOM
 
 HERE = "/worth"
 COMPARED = 5  # memories of a query
@@ -38,10 +39,10 @@ class ComparedRankings:
 @PAGES.screen(HERE)
 def worth(visit: Visit) -> Screen:
     """All of it, of the latest journeys and of the caller's pools."""
-    backend, caller, days = visit.backend, visit.caller, visit.field("days")
+    backend, caller, days, agent = visit.backend, visit.caller, visit.field("days"), visit.field("agent")
     began = time.time() - 86_400 * int(days) if days in LAST and days else 0.0
-    latest = (one for one in journeys(backend, caller, limit=MOST).journeys if one.score and one.submitted >= began)
-    graded = sorted(latest, key=lambda one: one.submitted)
+    latest = journeys(backend, caller, limit=MOST, agent=agent or None).journeys
+    graded = sorted((one for one in latest if one.score and one.submitted >= began), key=lambda one: one.submitted)
     try:
         learnt, missing = (retrievers(backend, caller) if caller.may("recall") else None), ""
     except NeedsExtra as error:
@@ -52,13 +53,15 @@ def worth(visit: Visit) -> Screen:
     return Screen(
         "worth",
         {
-            "answer": counted.first_help,
+            "counted": counted,
             "helps": groups if is_one else counted.helps,
             "points": _points(graded),
             "graded": len(graded),
             "last": LAST,
             "days": days,
-            "numbers": counted.numbers,
+            "agent": agent,
+            "agents": sorted({one.agent for one in groups if one.agent}),
+            "by_chance": AT_RANDOM,
             "learnt": learnt,
             "missing": missing,
             "jobs": visit.jobs,

@@ -11,11 +11,8 @@ function dots(label, name) {
   return { label, stroke, value: score, paths: () => null, points: { show: true, size: 7, stroke, fill } };
 }
 
-// Room beside the first and the last task, above 100 and below 0: no dot is cut.
-function wide(from, to) {
-  const room = Math.max((to - from) * 0.02, 30);
-  return [from - room, to + room];
-}
+// Room beside the first and the last task for half a dot, above 100 and below 0: no dot is cut.
+const wide = (from, to, room = (to - from) * 0.01 || 30) => [from - room, to + room];
 
 function moments(of, splits) {
   const seconds = of.scales.x.max - of.scales.x.min;

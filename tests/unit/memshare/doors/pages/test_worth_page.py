@@ -13,11 +13,15 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.client.pools import encoder_in_use
+from memshare.client.replies import HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
+from memshare_broker.errors import GiveUp
+from memshare_broker.presence import AgentCard, Presence, announce
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import AgentTask, Answer, Usage
-from memshare_memory.belief.lift import LiftSums, TaskGroup, Way
+from memshare_broker.wire.messages import AgentTask, Answer, Examples, Usage
+from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
 from memshare_trainer.learn import LearnStage
 from tests.support.lessons import ENCODER, FormLabeller, lesson
 from tests.unit.memshare.doors.conftest import Tokened
@@ -52,6 +56,13 @@ def count(client: redis.Redis, way: Way, shown: list[float], without: list[float
             sums.count("logic", f"{way} {agent} {withheld} {number}", score, group, withheld=withheld)
 
 
+class SameLabels:
+    """Finds no labels."""
+
+    def label(self, _: LessonTask) -> None:
+        raise GiveUp("They are all alike.", "invalid reply")
+
+
 def answer_of(here: TestClient) -> str:
     found = re.search(r'aria-label="The answer".*?</section>', here.get("/worth").text, re.DOTALL)
     assert found
@@ -59,20 +70,44 @@ def answer_of(here: TestClient) -> str:
 
 
 def test_before_anything_was_withheld_the_page_says_how_many_tasks_it_takes(here: TestClient) -> None:
-    assert "Too early : some 200 more tasks, until ten were answered without a memory" in answer_of(here)
+    assert "Too early : some 500 more tasks, until ten were answered without memories" in answer_of(here)
+
+
+@pytest.mark.parametrize(
+    ("agents", "scorer", "said"),
+    [
+        (OFFLINE, OFFLINE, "it needs a model, or a rubric that a program checks"),
+        (OFFLINE, MODEL, "it needs a model that answers"),
+        (MODEL, MODEL, "some 500 more tasks"),
+    ],
+)
+def test_where_no_task_can_count_nothing_is_promised(
+    here: TestClient, redis_client: redis.Redis, agents: str, scorer: str, said: str
+) -> None:
+    poet = AgentCard(name="poem", kinds=("limerick",), pool="poem", rubric="poem", model=agents)
+    about = {"pid": 1, "incarnation": "life", "queues": ("poem",)}
+    announce(redis_client, Presence(node="poem@x", agents=(poet,), scorer_model=scorer, **about))
+
+    assert said in answer_of(here)
 
 
 def test_what_is_missing_is_told_in_tasks_and_days(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
-    count(redis_client, "one withheld", [100.0] * 30, [0.0])
-    for number in range(20):
+    count(redis_client, "all withheld", [100.0] * 30, [0.0])
+    for number in range(51):
         answered(backend, journey=f"t{number}")
         graded(backend, f"t{number}", 100)
+    assert "some 450 more tasks, until" in answer_of(here), "there is no day's rate before a day is over"
 
-    assert "some 180 more tasks, 9 days at today's rate" in answer_of(here)
+    backend.redis.hset("memshare:journey:t50", "submitted", time.time() - 86_401)
+    assert "some 450 more tasks, 9 days at today's rate" in answer_of(here)
     [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
-    assert (row["more"], row["days"], row["difference"]) == (180, 9, None)
+    assert (row["more"], row["days"], row["difference"]) == (450, 9, None)
+    assert (
+        HelpReply.model_validate({**row, "days": 1.2}).in_words
+        == "too early: some 450 more tasks, 1 day at today's rate"
+    )
 
 
 @pytest.mark.parametrize(("shown", "without", "said"), [(100.0, 0.0, "Yes"), (0.0, 100.0, "No, they harm")])
@@ -84,35 +119,67 @@ def test_one_figure_with_its_interval_says_whether_memories_help(
     found = answer_of(here)
 
     difference = shown - without
-    assert f"{said}: {difference:+.1f} % right" in found
+    assert f"{said}: {difference:+.1f} points" in found
     assert "where chance withheld all" in found
     low, high = map(float, re.findall(r"([+-]\d+\.\d) to ([+-]\d+\.\d)", found)[0])
     assert min(abs(low), abs(high)) > 50
 
 
 def test_no_difference_is_shown_below_ten_on_a_side(here: TestClient, redis_client: redis.Redis) -> None:
-    count(redis_client, "one withheld", [100.0] * 50, [0.0] * 9)
+    count(redis_client, "all withheld", [100.0] * 50, [0.0] * 9)
 
-    assert "% right" not in text_of(here.get("/worth").text)
+    assert "+100.0 points" not in text_of(here.get("/worth").text)
     assert {one["difference"] for one in here.get("/v1/stats").json()["helps"]} == {None}
 
 
 def test_scores_that_do_not_differ_may_be_chance(here: TestClient, redis_client: redis.Redis) -> None:
-    count(redis_client, "one withheld", [70.0, 90.0] * 10, [75.0, 84.0] * 6)
+    count(redis_client, "all withheld", [70.0, 90.0] * 10, [75.0, 84.0] * 6)
 
     assert "It may be chance: +0.5 points" in answer_of(here)
+
+
+def test_one_memory_more_or_less_is_not_what_memories_do(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "one withheld", [100.0] * 50, [0.0] * 20)
+    assert "Too early" in answer_of(here), "two others stayed"
+    assert "one memory more or less" in text_of(here.get("/worth").text)
+
+    count(redis_client, "only one withheld", [0.0] * 50, [100.0] * 20)
+    assert "No, they harm: -100.0 points" in answer_of(here)
+
+
+def test_harm_of_one_agent_is_told_before_what_all_gain(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [100.0] * 60, [0.0] * 60)
+    count(redis_client, "all withheld", [30.0, 50.0] * 10, [60.0, 80.0] * 10, agent="poem")
+
+    found = answer_of(here)
+
+    assert found.index("Harms in poem/riddle, all withheld: -30.0 points") < found.index("Yes: +")
+    assert "Harms in logic" not in found
+
+
+def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, redis_client: redis.Redis) -> None:
+    for place in range(29):
+        number, score = (3, 20.0) if place < 20 else (0, 100.0)
+        HowMany(redis_client).count("logic", None, str(place), score, Examples(model=MODEL, number=number))
+
+    page = text_of(here.get("/worth").text)
+
+    assert f"{AT_RANDOM:.0%} of the tasks take a number by chance" in page
+    assert "0 no difference known yet" in page
 
 
 def test_what_was_asked_twice_comes_first_and_is_paired(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
-    count(redis_client, "one withheld", [70.0] * 20, [75.0] * 10)
+    count(redis_client, "all withheld", [70.0] * 20, [75.0] * 10)
     for number in range(12):
         ask_twice(backend, number, 0, 100 if number < 8 else 0)
     ask(backend, "alone", "Nobody asks this again.", 100, memories=0)
     ask(backend, "again", "Question 0?", 0)  # the last one counts
 
-    assert "asked the same questions" in answer_of(here)
+    found = answer_of(here)
+    assert "asked the same questions" in found
+    assert "Yes, so far 12 of 13: +58.3 points" in found
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
@@ -125,7 +192,7 @@ def test_a_question_that_was_to_be_remembered_is_no_pair(here: TestClient, backe
         answered(backend, journey=f"t{number}")
         graded(backend, f"t{number}", 100)
 
-    assert {one["way"] for one in here.get("/v1/stats").json()["helps"]} == {"one withheld"}
+    assert {one["way"] for one in here.get("/v1/stats").json()["helps"]} == {"all withheld"}
 
 
 def test_others_questions_are_not_counted_for_who_may_not_see_them(tokened: Tokened, backend: Backend) -> None:
@@ -155,6 +222,8 @@ def test_the_chart_has_a_column_for_each_thing_that_tasks_were_shown(
     assert points[0] == sorted(points[0])
     assert [sorted(filter(None, column)) for column in points[1:]] == [[90], [80], [70], []]
     assert "data-points" in here.get("/worth?days=1").text
+    assert "data-points" in here.get("/worth?agent=logic").text
+    assert "No graded task here yet" in here.get("/worth?agent=poem").text
 
 
 def test_the_chart_shows_a_range_of_time(here: TestClient, backend: Backend) -> None:
@@ -190,3 +259,19 @@ def test_all_but_the_last_three_versions_are_folded(
     assert places == sorted(places)
     assert [place < older for place in places] == [True] * 3 + [False] * (len(newest) - 3)
     assert f"on {pool['held_out']} lessons and 0 outcomes never trained on" in text_of(page)
+
+
+def test_a_lesson_that_was_no_update_says_why(here: TestClient, backend: Backend, redis_client: redis.Redis) -> None:
+    encoder = encoder_in_use(backend.settings, redis_client)
+    stage = LearnStage(redis_client, SameLabels(), kept=2_000, keep_days=1)  # type: ignore[arg-type]
+    stage.run("one", LessonTask.model_validate_json(lesson(1, "logic").model_dump_json().replace(ENCODER, encoder)))
+
+    said = "1 no update · 0 carried over; the last without an update: there are no labels: They are all alike."
+    assert said in text_of(here.get("/worth").text)
+
+
+def test_a_message_that_is_no_task_breaks_nothing(here: TestClient, backend: Backend) -> None:
+    ask_twice(backend, 1, 0, 100)
+    backend.client.ledger.open(entry("t1", "answer").model_copy(update={"body": {"prompt": 3}}))
+
+    assert ["same questions" in one["way"] for one in here.get("/v1/stats").json()["helps"]] == [True, False, True]
