@@ -18,7 +18,8 @@ from benchmarks import finetune
 from memshare_memory.memory import Memory
 from tests.support.deployment import ROOT
 
-pytestmark = pytest.mark.slow
+# peft asks transformers by a name that is to go.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*is_gradient_checkpointing:FutureWarning")]
 
 PROMPTS = [f"Is {number} a number?" for number in range(60)]
 TEMPLATE = (
@@ -59,12 +60,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "agents" / "numbers.rubric.toml").write_text(RUBRIC)
     monkeypatch.setenv("MEMSHARE_AGENTS_DIR", str(tmp_path / "agents"))
     write(tmp_path, [memory(prompt) for prompt in PROMPTS])
-    tokenizer = Tokenizer(models.WordLevel(unk_token="[unk]"))  # type: ignore[call-arg]
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()  # type: ignore[assignment]
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[unk]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     special = ["[unk]", "[end]", "[user]", "[assistant]"]
     tokenizer.train_from_iterator(
         [*PROMPTS, "yes no"],
-        trainers.WordLevelTrainer(special_tokens=special),  # type: ignore[call-arg]
+        trainers.WordLevelTrainer(special_tokens=special),
     )
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token="[end]", unk_token="[unk]", chat_template=TEMPLATE
