@@ -228,7 +228,7 @@ def _compared(lab: Lab, settings: Settings) -> list[Measured]:
     # What is not verified or was given up says nothing, which is like nothing.
     pairs = list(dict.fromkeys((_said(one), one.reference) for one in lab.measured))
     answers, references = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    found = f1_scores(answers, references, _reader(settings) or bundled_folder(), settings.device)
+    found = f1_scores(answers, references, reader_of(settings) or bundled_folder(), settings.device)
     by_pair = dict(zip(pairs, found, strict=True))
     unread = {one.kind or one.agent for one in lab.measured if by_pair[_said(one), one.reference] is None}
     if unread:
@@ -240,7 +240,7 @@ def _said(one: Measured) -> str:
     return "" if one.score is None else one.answer
 
 
-def _reader(settings: Settings) -> str | None:
+def reader_of(settings: Settings) -> str | None:
     """The encoder whose token vectors compare answers; None for the bundled one, also where OpenAI's has no tokens."""
     return None if (settings.encoder or "openai:").startswith("openai:") else settings.encoder
 

@@ -92,7 +92,7 @@ def _cells(row: ResultRow, marks: Sequence[str], result: ExperimentResult, *, se
 
 
 def _comparison(mean: Interval | None, gain: float | None, p: float | None, digits: int) -> list[str]:
-    return [_interval(mean, digits), "" if gain is None else f"{gain:+.{digits}f}", "" if p is None else p_text(p)]
+    return [interval_text(mean, digits), "" if gain is None else f"{gain:+.{digits}f}", "" if p is None else p_text(p)]
 
 
 def p_text(p: float) -> str:
@@ -105,7 +105,8 @@ def _versions(versions: tuple[int, int] | None) -> str:
     return f"v{versions[0]}" if versions[0] == versions[1] else f"v{versions[0]}–v{versions[1]}"
 
 
-def _interval(value: Interval | None, digits: int) -> str:
+def interval_text(value: Interval | None, digits: int) -> str:
+    """A mean with its interval, in so many digits; empty for none."""
     if value is None:
         return ""
     mean = f"{value.mean:.{digits}f}"

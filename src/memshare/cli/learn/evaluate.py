@@ -14,9 +14,10 @@ from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.forecast import Forecast, forecasts
+from memshare.evaluation.languages import LanguagesResult, evaluate_languages
 from memshare.evaluation.papers import PAPERS, Paper, beside, paper_named
 from memshare.evaluation.request import ExperimentRequest, request_of
-from memshare.evaluation.result import LEGEND, ExperimentResult, judged_by, summary
+from memshare.evaluation.result import LEGEND, ExperimentResult, interval_text, judged_by, summary
 from memshare.operate.preflight import check_models
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping, table
 from memshare_broker.errors import BadInput, MemshareError
@@ -27,10 +28,13 @@ from memshare_llm.no_model import needs_model
 
 EVERY = "all"
 PAPER = "paper"
+LANGUAGES = "languages"
 
 
 def run(
-    experiment: Annotated[str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; {EVERY}; or {PAPER} NAME.")],
+    experiment: Annotated[
+        str, typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}; {EVERY}; {PAPER} NAME; {LANGUAGES}.")
+    ],
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -67,13 +71,21 @@ def run(
     With --json each experiment is one document on a line of its own. A paper is all its tables that are experiments,
     and a page of them beside what the paper says, OUT/NAME.html.
 
+    `languages` asks a pool in two languages, without any model: which memories are found is all it looks at. Lines of
+    its file are {prompt, answer, translated_prompt}, and perhaps translated_answer and in_other_words.
+
     Example: memshare evaluate memories --data riddles.jsonl --models openai:gpt-5.6-luna --out evaluation
     """
     more = list(files or [])
+    if experiment == LANGUAGES:
+        _say_languages(evaluate_languages([*(data or []), *more], load_settings()), as_json=as_json)
+        return
     paper = _paper(more) if experiment == PAPER else None
     names = list(EXPERIMENTS) if experiment == EVERY else paper.experiments if paper else [experiment]
     if unknown := [name for name in names if name not in EXPERIMENTS]:
-        raise BadInput(f"No experiment is called {unknown[0]!r}. There are: {', '.join(EXPERIMENTS)}; or {EVERY}.")
+        raise BadInput(
+            f"No experiment is called {unknown[0]!r}. There are: {', '.join([*EXPERIMENTS, EVERY, PAPER, LANGUAGES])}."
+        )
     chosen = [model.strip() for model in (models or "").split(",") if model.strip()]
     settings = load_settings()
     given = [*(data or []), *more]
@@ -183,6 +195,25 @@ def _say_paper(paper: Paper, result: ExperimentResult) -> None:
         if one.figures:
             heads, rows = beside(one.figures, result)
             console.print(table(*heads, rows=rows, title=f"{one.figures.name} of the paper, and here"))
+
+
+def _say_languages(result: LanguagesResult, *, as_json: bool) -> None:
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    rows = [
+        [one.asked, one.found_by, one.questions, interval_text(one.first, 2), interval_text(one.among_three, 2)]
+        for one in result.rows
+    ]
+    title = f"{result.memories} memories of {result.file}, by {result.encoder}"
+    console.print(table("asked in", "found by", "questions", "first [95 %]", "among three", rows=rows, title=title))
+    if (alike := result.likeness) is None:
+        console.print("No BERTScore: too few answers have a translation, or the encoder does not know its words.")
+    else:
+        console.print(
+            f"BERTScore F1 of {alike.answers} answers and their translations: {interval_text(alike.same, 3)}; and "
+            f"those of other answers: {interval_text(alike.others, 3)}. By the token vectors of {alike.reader}."
+        )
 
 
 def report(
