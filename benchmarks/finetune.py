@@ -72,7 +72,8 @@ def main(
     # 2. The model, and how it answers what is held out.
     device = "cuda" if torch.cuda.is_available() else "cpu"
     tokenizer = AutoTokenizer.from_pretrained(model)
-    tuned: Any = AutoModelForCausalLM.from_pretrained(model).to(device)
+    tuned: Any = AutoModelForCausalLM.from_pretrained(model)
+    tuned.to(device)
     asked = [example(tokenizer, known[agent], memory) for memory in held_out]
     before = graded(tuned, tokenizer, rubric, asked)
     # 3. A LoRA on all its linear layers, trained on the answers alone.

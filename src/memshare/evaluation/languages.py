@@ -152,11 +152,7 @@ def _ways(pairs: Sequence[TranslatedPair], settings: Settings) -> Iterator[tuple
 
                 yield (
                     encoder.name,
-                    {
-                        "recall": recalled("dense"),
-                        "hybrid recall": recalled("hybrid"),
-                        "encoder": nearest,
-                    },
+                    {"recall": recalled("dense"), "hybrid recall": recalled("hybrid"), "encoder": nearest},
                 )
 
 
