@@ -153,7 +153,7 @@ def recheck(
         cards, memories = backend.client.agents().values(), backend.client.memories
         agents_dir = backend.settings.agents_dir
         done = [
-            checks.recheck(memories, backend.redis, Where(name, "active", agent), of, caller.name, hide)
+            checks.recheck(memories, backend.redis, Where(name, status="active", agent=agent), of, caller.name, hide)
             for name, of in checks.rubrics_of(cards, agents_dir, lambda: memories.stats().by_pool).items()
             if pool in (None, name) and (agent is None or agent in of)
         ]
