@@ -299,11 +299,11 @@ def worker_app(*parts: WorkerPart) -> Celery:
 
 
 def run_worker(
-    app: Celery, queues: Sequence[str], node: str, concurrency: int | None, ready: Callable[[], None]
+    app: Celery, queues: Sequence[str], node: str, concurrency: int | None, ready: Callable[[], None], *, quiet: bool
 ) -> int:
     """Run a worker of an app until it is told to end, under the name `node@HOST`; returns the exit status.
 
-    `ready` is called once it takes tasks.
+    `ready` is called once it takes tasks; a `quiet` one shows no banner.
     """
     signals.worker_ready.connect(lambda **_: ready(), weak=False)
     # What `celery worker` runs. `app.worker_main` imports all of its other commands too: a fifth of a worker's start.
@@ -314,7 +314,7 @@ def run_worker(
     options += ["--without-gossip", "--without-mingle"]
     if concurrency:
         options += ["--concurrency", str(concurrency)]
-    context = CLIContext(app, no_color=None, workdir=None)  # type: ignore[arg-type]  # None: colours on a terminal alone
+    context = CLIContext(app, no_color=None, workdir=None, quiet=quiet)  # type: ignore[arg-type]  # None: colours on a terminal
     status = worker.main(options, obj=context, standalone_mode=False)
     # Celery ends with 1 after Ctrl-C, as if something had failed; after SIGTERM with 0.
     return 0 if state.should_stop else status or 0

@@ -289,7 +289,7 @@ def hide_expired(pool: Pool) -> None:
     now = time.time()
     for name in {one.pool for one in pool().store.page(Where(status="active", valid_to=now), BATCH).memories}:
         with pool.writing(alone_in=name) as recall:
-            some = recall.store.page(Where(name, "active", valid_to=now), BATCH).memories
+            some = recall.store.page(Where(name, status="active", valid_to=now), BATCH).memories
             recall.rewrite([one.model_copy(update={"status": "hidden", "why_hidden": OVER}) for one in some])
 
 

@@ -63,13 +63,15 @@ def worker(
     label = "all" if serve_all else "-".join(wanted)[:40]
     node = f"{label}-{os.getpid()}"
 
+    is_json = as_json or settings.log_format == "json"
     out = sys.stdout  # in whose place Celery puts its log
 
     def tell() -> None:
         with redirect_stdout(out):
-            if as_json or settings.log_format == "json":
+            if is_json:
                 print_json({"node": node, "queues": wanted, "pid": os.getpid()})
             else:
                 console.print(styled("Serves ", (", ".join(wanted), "bold"), f" as {node}. Ctrl-C ends it."))
+            out.flush()
 
-    raise typer.Exit(run_worker(app, wanted, node, concurrency, tell))
+    raise typer.Exit(run_worker(app, wanted, node, concurrency, tell, quiet=is_json))
