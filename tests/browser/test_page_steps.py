@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from functools import partial
@@ -136,14 +137,19 @@ def test_the_chart_tells_the_values_under_the_pointer(
         expect(plot).to_be_visible()
 
 
-def test_the_chart_of_one_task_shows_the_minute_around_it(browser: Browser) -> None:
-    page = browser.new_page()
-    page.set_content('<div id="chart" data-points="[[1790000000], [50], [null], [null], [null]]"></div>')
+@pytest.mark.parametrize(("seconds", "room"), [([0], 30), ([0, 100], 1)])
+def test_the_chart_ends_with_its_tasks_and_that_of_one_shows_the_minute_around_it(
+    browser: Browser, seconds: list[int], room: int
+) -> None:
+    page, began = browser.new_page(), 1_790_000_000
+    none = [None] * len(seconds)
+    points = json.dumps([[began + each for each in seconds], [50] * len(seconds), none, none, none])
+    page.set_content(f'<div id="chart" data-points="{points}"></div>')
     for name in ("/pages/uplot.js", "/pages/chart.js"):
         package, file = FILES[name]
         page.add_script_tag(path=str(files(package) / file))
 
-    assert page.evaluate("[chart.scales.x.min, chart.scales.x.max]") == [1_789_999_970, 1_790_000_030]
+    assert page.evaluate("[chart.scales.x.min, chart.scales.x.max]") == [began - room, began + seconds[-1] + room]
     page.close()
 
 
