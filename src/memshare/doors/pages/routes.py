@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from memshare.client.errors import NotFound, NoToken
+from memshare.client.errors import NotFound, NoToken, Stale
 from memshare.doors import pages
 from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
@@ -231,6 +231,7 @@ class Site:
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
         values["is_missing"] = isinstance(error, NotFound)
+        values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
         who = None if values["comes_back"] else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))
