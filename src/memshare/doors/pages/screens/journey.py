@@ -224,7 +224,7 @@ def journey(visit: Visit) -> Screen:
             "prompt": _prompt(visit, found),
             "currency": prices.currency,
             "misled": misleading,
-            "still_shown": still_shown(backend, caller, found, misleading and misleading.found),
+            "still_shown": still_shown(backend, caller, found, misleading.found if misleading else None),
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
             "kept": kept(visit, found),

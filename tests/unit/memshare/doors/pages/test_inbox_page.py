@@ -36,14 +36,20 @@ def mains(card: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("reward", "better", "why"), [(0.0, "A", "it is more credible"), (1.5, "B", "it was shown to more")]
+    ("reward", "weight", "better", "why"),
+    [
+        (0.0, 1.0, "A", "it is more credible"),
+        (1.5, 1.0, "B", "it is more credible"),
+        (1.5, 0.0, "B", "it was shown to more tasks"),
+    ],
 )
 def test_a_side_of_a_contradiction_is_the_main_button_where_something_speaks_for_it_and_says_what(
-    here: TestClient, memory: MemoryClient, redis_client: redis.Redis, reward: float, better: str, why: str
-) -> None:
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis,
+    reward: float, weight: float, better: str, why: str,
+) -> None:  # fmt: skip
     _, newer = contradictory(memory, redis_client)
     for number in range(3):
-        Arms(redis_client).add("logic", str(number), [Credit(UUID(newer), np.eye(D)[0], reward)])
+        Arms(redis_client).add("logic", str(number), [Credit(UUID(newer), np.eye(D)[0] * weight, reward, weight)])
 
     [conflict] = articles(here.get("/inbox").text)
 
