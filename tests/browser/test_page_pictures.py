@@ -173,7 +173,7 @@ def test_a_journey_shows_why_the_answer_is_as_it_is(
     with looking(browser) as watched:
         page = watched.see(f"/journeys/{misled}", url)
         page.set_viewport_size({"width": 1280, "height": 1080})
-        expect(page.locator("article.misled")).to_contain_text(POOR)
+        expect(page.locator("article.followed")).to_contain_text(POOR)
         keep(page, "page-journey")
     with looking(browser, viewport=PHONE, color_scheme="dark", device_scale_factor=2) as watched:
         page = watched.see(f"/journeys/{misled}", url)

@@ -122,8 +122,9 @@ def work(site: Site) -> str:
 def from_within(site: Site) -> str:
     """The commands of the guide in a container, and the health that `serve` tells."""
     shown = json.loads(site.compose("exec", "-T", "poem", "memshare", "agents", "--json"))
-    make = ["memshare", "token", "create", "ada", "--may", "recall,offer", "--pools", "poem", "--json"]
-    token = json.loads(site.compose("exec", "-T", "serve", *make))
+    for name, *may in (("root", "admin", "--pools", "*"), ("ada", "recall,offer", "--pools", "poem")):
+        make = ["memshare", "token", "create", name, "--may", *may, "--json"]
+        token = json.loads(site.compose("exec", "-T", "serve", *make))
     asked = "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8780/health', timeout=9).status)"
     status = site.compose("exec", "-T", "serve", "python", "-c", asked).decode().strip()
     if status != "200":

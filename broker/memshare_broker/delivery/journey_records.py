@@ -24,6 +24,8 @@ from memshare_broker.wire.messages import Record
 PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
 OPINION = "opinion"
 """Field of what somebody said of the answer as a whole."""
+TAKEN_BACK = "taken back"
+"""Field of how often that was taken back."""
 SHORTEST = 100  # characters; what is shorter gains nothing
 LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 
@@ -130,6 +132,11 @@ def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str
 def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once: bool = False) -> None:
     """Let a journey show what was told of it under this name; with `once` the first word stands."""
     (client.hsetnx if once else client.hset)(journey_key(journey), name, pack(json.dumps(value)))
+
+
+def unnote(client: redis.Redis, journey: str, *names: str) -> None:
+    """Let a journey show no more what was told of it under these names."""
+    client.hdel(journey_key(journey), *names)
 
 
 def noted(client: redis.Redis, journey: str, name: str) -> Any:

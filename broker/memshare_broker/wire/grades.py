@@ -125,6 +125,7 @@ class VerdictTask(Message):
     verdict: float = Field(ge=0, le=1)
     others: tuple[JudgedAnswer, ...] = ()
     pools: tuple[Label, ...] = Field(default=(), description="where the memories may be from; none: its pool")
+    takes_back: bool = Field(default=False, description="whether the last word of who submits it is no more, instead")
 
     @property
     def answers(self) -> tuple[JudgedAnswer, ...]:
@@ -137,11 +138,17 @@ class Opinion(Message):
     by: Label
     reward: float = Field(ge=0, le=1)
     hides: bool = Field(default=False, description="whether what the answer becomes is hidden for it")
+    hid: UUID | None = Field(default=None, description="the memory that it hid")
 
     @property
     def is_wrong(self) -> bool:
         """True if it is nearer to wrong than to right."""
         return self.reward < 0.5
+
+    @property
+    def found(self) -> Literal["right", "wrong"]:
+        """The same as a word."""
+        return "wrong" if self.is_wrong else "right"
 
 
 class MemoriesCredited(Message):

@@ -113,7 +113,7 @@ def as_evidence(
             memory=used[word.memory.id],
             beside=tuple(one for name, one in used.items() if name != word.memory.id),
             helped=word.helped,
-            weight=word.weight,
+            weight=0.0 if _takes_back(task) else word.weight,  # replaces the word, also in what was learnt from
             accepted=word.accepted,
             at=time.time(),
         )
@@ -238,9 +238,10 @@ class Crediting:
             memory = memories.get(one.id)
             if memory and one.share != 0 and not self._is_self_praise(task, memory):
                 # That of a pair without a share is counted, and weighs nothing: its learner ranks it.
-                weight = float(memory.is_statement) if one.share is None else one.share
+                times = float(not _takes_back(task))
+                weight = float(memory.is_statement) * times if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity, task.kind) if weight else NOTHING
-                earned[memory.pool].append(Credit(memory.id, x, earning, weight))
+                earned[memory.pool].append(Credit(memory.id, x, earning, weight, times))
         waiting = {}
         for pool in dict.fromkeys((*earned, *pools_of(task))):
             said = as_evidence(recall, task, there, words, pool) if pool in pools_of(task) else ()
@@ -281,6 +282,10 @@ def is_from_outside(task: AnsweredTask | VerdictTask) -> bool:
     if isinstance(task, VerdictTask):
         return all(one.share is None for one in task.shown)
     return isinstance(task, OutsidePair)
+
+
+def _takes_back(task: AnsweredTask | VerdictTask) -> bool:
+    return isinstance(task, VerdictTask) and task.takes_back
 
 
 def _once(shown: Sequence[Shown]) -> Iterable[Shown]:

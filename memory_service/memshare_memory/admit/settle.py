@@ -22,6 +22,7 @@ from memshare_memory.admit.after import after_admission, after_written
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
 from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.admit.wrong_answers import least_alike, wrong_prompts
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
@@ -192,6 +193,11 @@ class SettleStage:
             reason = f"it has a text of {longest:,} characters, and a memory at most {self._text_limit:,}"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
+        wrong = wrong_prompts(self._client, task.pool, task.answer, task.submitter)
+        least = least_alike(task.answer, by_program=score.by_program)
+        if any(float(vector @ recall.vector(None, prompt)) >= least for prompt in wrong):
+            reason = "a person called this answer wrong"
+            return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         masked = recall.masked(vector, task.prompt)
         # The threads of a process wait for each other without polling Redis.
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as current:

@@ -274,12 +274,16 @@ _UNTRIED = Arm.untried()
 
 
 class Credit(NamedTuple):
-    """Credit of a memory: its features x, of shape (d,), the reward, and the weight of the reward, 0 to 1."""
+    """Credit of a memory: its features x, of shape (d,), the reward, and the weight of the reward, 0 to 1.
+
+    With 0 `times` it is none: it only takes back what it replaces.
+    """
 
     memory: UUID
     x: Array
     reward: float
     weight: float = 1.0
+    times: float = 1.0
 
 
 class GradeOfKind(NamedTuple):
@@ -330,7 +334,7 @@ class Arms:
         today = self.bandit.today()
         for credit in earned:
             a, b = credit.weight * np.outer(credit.x, credit.x)[_UPPER], credit.weight * credit.reward * credit.x
-            sums = (1.0, *a, *b, 1.0, today)
+            sums = (credit.times, *a, *b, credit.times, today)
             sums_of += [str(credit.memory), " ".join(repr(float(number)) for number in sums)]
         counts = CREDIT(
             self._client,

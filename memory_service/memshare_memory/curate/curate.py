@@ -15,6 +15,7 @@ from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.admit.wrong_answers import no_longer_wrong
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
@@ -197,7 +198,7 @@ class Curate:
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             before = _get(recall.store, edit.id)
-            if edit.only_if is not None and before != edit.only_if:
+            if edit.only_if is not None and before.edited != edit.only_if.edited:
                 raise BadInput(f"The memory {str(edit.id)!r} has changed since it was read; nothing was changed now.")
             changed = before.model_copy(update=changes)
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
@@ -208,6 +209,7 @@ class Curate:
                 until = changed.valid_until if (changed.valid_until or 0) > now else None
                 changed = changed.model_copy(update={"confirmed": now, "why_hidden": None, "valid_until": until})
                 note_used(self._client, changed.pool, [changed.id], now, well=True)
+                no_longer_wrong(self._client, changed.answer, changed.id)
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
@@ -240,12 +242,21 @@ class Curate:
         return gone
 
     def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, Rivals]]:
-        """Memories with their credibility and their rivals; unknown ids are left out."""
+        """Memories with their credibility and their rivals; unknown ids are left out.
+
+        What lost to another memory contradicts none that nobody decided on.
+        """
         found = []
         for pool, memories in by_pool(by_ids(self._pool().store, ids).values()):
-            rivals = self._ranking.conflicts.rivals(pool, [memory.id for memory in memories])
+            conflicts = self._ranking.conflicts
+            rivals = conflicts.rivals(pool, [memory.id for memory in memories])
+            beaten = conflicts.wrong(pool, [*rivals, *(rival for of in rivals.values() for rival in of)])
             for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
-                found.append((memory, how, rivals.get(memory.id, {})))
+                of = rivals.get(memory.id, {}).items()
+                left = {
+                    rival: said for rival, said in of if said != "contradict" or beaten.isdisjoint((memory.id, rival))
+                }
+                found.append((memory, how, left))
         return found
 
     def decide(self, decision: ConflictDecision) -> None:

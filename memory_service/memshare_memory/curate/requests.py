@@ -64,8 +64,8 @@ class NewMemory(GivenMemory):
 class Edit(Message):
     """Changes to a memory, and who makes them; None leaves a field as it is.
 
-    With `only_if` it is changed as long as it is still the same as that. With `why_hidden` its check failed, which gave
-    the score: what follows it is stale then.
+    With `only_if` it is changed as long as what people edit is still the same as in that. With `why_hidden` its check
+    failed, which gave the score: what follows it is stale then.
     """
 
     id: UUID

@@ -11,6 +11,7 @@ import redis
 
 from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_llm.limits.usage import forget_submitter
+from memshare_memory.admit.wrong_answers import WRONG_ANSWERS
 from memshare_memory.belief.trust import forget_trust
 from memshare_memory.forget.answers import Purged
 from memshare_memory.forget.reviews import UUID_TEXT, forget_person
@@ -32,6 +33,9 @@ def remove_traces(
     recalled = [key for key, record in _recalled(client) if wanted.has("", record)]
     if recalled:
         client.delete(*recalled)
+    called_wrong = [field for field, text in client.hgetall(WRONG_ANSWERS).items() if wanted.has("", json.loads(text))]
+    if called_wrong:
+        client.hdel(WRONG_ANSWERS, *called_wrong)
     if submitter is not None:
         forget_submitter(client, submitter)
         forget_person(client, submitter)

@@ -37,7 +37,7 @@ is not who is connected."""
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[0-9a-z.-]+)(:[0-9]{1,5})?", re.IGNORECASE)
 _CREATE = (
     "There is no token yet, so only its user on this machine is served. Run `memshare token create NAME"
-    " --may recall,offer --pools POOL` there, and send what it prints as the header 'Authorization: Bearer TOKEN'"
+    " --may admin --pools '*'` there, and send what it prints as the header 'Authorization: Bearer TOKEN'"
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field
@@ -10,8 +11,9 @@ from memshare.client import last_backup as backups
 from memshare.client.last_backup import LastBackup
 from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
 from memshare.operations.backend import Backend
-from memshare.operations.caller import Caller, Right, TokenName, audit
+from memshare.operations.caller import Caller, Right, Token, TokenName, audit
 from memshare.operations.serving import serves
+from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Name
 
 TokenPath = Annotated[str, Field(min_length=1, max_length=200)]
@@ -37,12 +39,23 @@ def create(
         Name | None, Field(description="its team: what its members say of each other's memories proves nobody")
     ] = None,
 ) -> NewTokenReply:
-    """Make a token; raises `BadInput` for a name that is taken or reserved."""
+    """Make a token; raises `BadInput` for a name that is taken or reserved, and where nobody could make the next."""
     caller.require_all()
     with backend.reaching():
+        if not ("admin" in may and pools is None) and lacks_admin(backend.tokens.all()):
+            raise BadInput(
+                "No token has the right 'admin' for all pools yet, and once there is any, only such a token opens "
+                "Access and makes others by the page and REST. Make it first: `memshare token create NAME --may admin "
+                "--pools '*'`."
+            )
         text = backend.tokens.create(name, may, pools, group)
     audit(caller, "create a token", token=name)
     return NewTokenReply(name=name, token=text)
+
+
+def lacks_admin(there: Iterable[Token | TokenReply]) -> bool:
+    """True if none of these tokens may do everything in all pools."""
+    return not any("admin" in one.may and one.pools is None for one in there)
 
 
 @serves(Access.revoke)

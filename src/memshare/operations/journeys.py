@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from itertools import islice
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import uuid4
 
 from pydantic import Field
@@ -24,16 +24,17 @@ from memshare.client.rest.calls.journeys import (
     PromptReply,
     State,
 )
-from memshare.client.sent_prompt import sent_prompt
+from memshare.client.sent_prompt import sent_at, sent_prompt
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoriesShown
 from memshare.operations.serving import serves
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import recent
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.forms import Label, Moment
 from memshare_broker.wire.messages import USUAL_PRIORITY
+from memshare_memory.stores.store import Where
 
 MOST = 200  # journeys of a list
 READ = 30  # journeys that are read in one step
@@ -48,6 +49,7 @@ def journeys(
     submitter: Label | None = None,
     state: State | None = None,
     accepted: bool | None = None,
+    opinion: Annotated[Literal["right", "wrong"] | None, Field(description="what somebody said of the answer")] = None,
     after: Annotated[Moment | None, Field(description="submitted after then, as Unix time in seconds")] = None,
     limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
 ) -> JourneysReply:
@@ -63,6 +65,7 @@ def journeys(
         and submitter in (None, one.submitter)
         and state in (None, one.state)
         and accepted in (None, one.score.accepted if one.score else None)
+        and opinion in (None, one.opinion and one.opinion.found)
         and one.submitted > (after or 0)
         and is_seen(backend, caller, one)
     )
@@ -100,6 +103,7 @@ def _brief(journey: Journey) -> BriefJourney:
         withheld=journey.withheld,
         score=journey.score,
         accepted=journey.score.accepted if journey.score else None,
+        opinion=journey.opinion,
         waits=journey.waits.why if journey.waits else None,
     )
 
@@ -143,6 +147,17 @@ def is_seen(backend: Backend, caller: Caller, journey: Journey) -> bool:
 def sees_task(caller: Caller, pool: str | None, submitter: str) -> bool:
     """True if a task in that pool is the caller's own, or the caller watches or curates the pool."""
     return caller.sees(pool) and (submitter == caller.name or caller.may("watch") or caller.may("curate"))
+
+
+def is_first(backend: Backend, journey: JourneyReply) -> bool:
+    """True if an agent was shown nothing, and its pool has no memory that is older than the answer."""
+    if journey.retriever_version is None or journey.memories or journey.withheld or journey.pool is None:
+        return False
+    older = Where(pool=journey.pool, created_before=sent_at(journey))
+    try:
+        return not backend.client.memories.page(older, 1).memories
+    except TryAgain:
+        return False  # while the memory service is away nothing is said of the pool
 
 
 async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: float) -> AsyncGenerator[JourneyReply]:

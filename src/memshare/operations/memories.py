@@ -242,8 +242,8 @@ def forget_by_model(
 
 
 def version_of(memory: Memory) -> str:
-    """A short text that is another one as soon as anything of the memory is."""
-    return hashlib.sha256(memory.model_dump_json().encode()).hexdigest()[:32]
+    """A short text that is another one as soon as anything is that people edit."""
+    return hashlib.sha256(repr(memory.edited).encode()).hexdigest()[:32]
 
 
 def _require_own(caller: Caller, memory_id: UUID, found: ForgetPreview) -> None:

@@ -14,7 +14,7 @@ from memshare.client.errors import NotFound
 from memshare.client.replies import Accepted, FeedbackTaken, Recalled, RecalledMemory
 from memshare.client.rest.calls.all_calls import Sharing
 from memshare.client.rest.calls.journeys import JourneyReply
-from memshare.operations import forms
+from memshare.operations import forms, opinions
 from memshare.operations.backend import Backend, KeptRecall
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import Filters
@@ -43,9 +43,8 @@ from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
 from memshare_broker.wire.spaces import fits
 from memshare_memory.admit.crediting import took_part
-from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import Found, RecallRequest
-from memshare_memory.memory import UNTRIED, Credibility, Mode, memory_id
+from memshare_memory.memory import UNTRIED, Credibility, Mode
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import Where
 
@@ -293,19 +292,27 @@ def give_feedback(
     recall_id: UUID | None = None,
     reward: Share | None = None,
     memories: Annotated[dict[UUID, Share] | None, Field(min_length=1, max_length=MAX_MEMORIES)] = None,
+    take_back: Annotated[bool, Field(description="whether what was said of a journey's answer is taken back")] = False,
 ) -> FeedbackTaken:
-    """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands.
+    """Tell what memories were worth, 0 to 1. Each is told once of a recall or a task; the first word stands until it
+    is taken back.
 
     One reward for a journey is what its answer was worth, too: it is told of the memories that the answer follows, and
-    noted also where it follows none. What became of a wrong answer is hidden, where the caller curates or gave the
-    task.
+    noted also where it follows none. What became of a wrong answer is hidden, and it is not admitted again, where the
+    caller curates or gave the task.
     """
     caller.require("offer")
     if (journey is None) == (recall_id is None):
         raise BadInput("Give a 'journey' or a 'recall_id': one of the two.")
+    if take_back:
+        if journey is None or reward is not None or memories is not None:
+            raise BadInput("What was said of a journey's answer is taken back: give 'journey' alone with 'take_back'.")
+        return opinions.take_back(backend, caller, own_journey(backend, caller, journey))
     if (reward is None) == (memories is None):
         raise BadInput("Give a 'reward', or a reward for each of 'memories': one of the two.")
     subject = _subject(backend, caller, journey, recall_id)
+    if subject.journey is not None and (times := opinions.times_taken_back(backend, subject.journey.id)):
+        subject = subject._replace(id=f"{subject.id} {times}")
     rewards = memories or dict.fromkeys(subject.followed, reward or 0.0)
     if strange := [one for one in rewards if one not in subject.shown]:
         raise BadInput(f"The memory {str(strange[0])!r} was not shown: feedback is about those that were.")
@@ -320,7 +327,7 @@ def give_feedback(
             opinion = opinion.model_copy(update={"hides": is_own and whole.trial is None})
         said = _note(backend, whole.id, {one: rewards[one] for one in taken}, opinion)
         if said is not None and said == opinion and said.hides:
-            hidden = _hide(backend, caller, whole, subject.pools[0])
+            hidden = opinions.hold_back(backend, caller, whole, subject.pools[0], said)
     about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pools[0]}
     audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken), hidden=hidden)
@@ -348,11 +355,8 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
         reply = own_journey(backend, caller, name)
         recall_id, journey = reply.recall_id, reply
         if recall_id is None:
-            if reply.pool is None:
-                raise BadInput(f"The pool of the task {reply.id!r} is not known any more.")
             shown = {one.id: one for one in reply.memories}
-            pools = backend.pools_of(reply.agent, reply.submitter)
-            pools = pools if reply.pool in pools else (reply.pool,)
+            pools = opinions.pools_looked_in(backend, reply)
             return _Subject(reply.id, reply, pools, reply.prompt, shown, _followed(backend, reply, shown))
     assert recall_id is not None
     with backend.reaching():
@@ -366,16 +370,6 @@ def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Show
     """The memories among those shown that have a share in the answer, as far as that is known."""
     there = {one.memory.id: one.memory for one in backend.client.memories.judge([*shown])} if shown else {}
     return [name for name, one in shown.items() if took_part(journey.answer or "", one, there.get(name))]
-
-
-def _hide(backend: Backend, caller: Caller, journey: JourneyReply, pool: str) -> UUID | None:
-    """Hide the memory that an answer became, or that says the same, where it is the caller's to hide; its id, if so."""
-    wrong = journey.memory_id or memory_id(pool, journey.prompt, journey.answer or "")
-    for memory in (one.memory for one in backend.client.memories.judge([wrong])):
-        if memory.status != "hidden" and (caller.may("curate") or memory.submitter == caller.name):
-            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
-            return wrong
-    return None
 
 
 def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:

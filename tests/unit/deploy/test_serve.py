@@ -99,4 +99,4 @@ def test_the_command_that_makes_a_token_is_one_that_there_is(text: str) -> None:
     name, *words = shlex.split(line.partition("memshare token ")[2])
     create = typer.main.get_command(app).commands[name]
 
-    assert create.make_context(name, words).params["may"] == "recall,offer"
+    assert create.make_context(name, words).params["may"] == "admin"

@@ -160,10 +160,9 @@ def trace(
         )
     if journey.score is not None:
         _print_score(journey)
-    if journey.opinion is not None:
-        found = "wrong" if journey.opinion.is_wrong else "right"
-        hides = ", which hides what it became" if journey.opinion.hides else ""
-        told = f"{journey.opinion.by} said that the answer is {found} (feedback {journey.opinion.reward:g})"
+    if (said := journey.opinion) is not None:
+        hides = ", which hides what it became" if said.hides else ""
+        told = f"{said.by} said that the answer is {said.found} (feedback {said.reward:g})"
         console.print(f"{told}{hides}")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))

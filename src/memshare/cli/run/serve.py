@@ -52,7 +52,7 @@ def serve(
             if not has_token:
                 console.print(
                     "There is no token yet, so only this user of this machine is served, and may do everything. "
-                    "To serve others: memshare token create NAME --may recall,offer --pools POOL"
+                    "To serve others: memshare token create NAME --may admin --pools '*'"
                 )
         run(backend, listening)
 

@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from memshare.client.errors import NotFound, NoToken
+from memshare.client.errors import NotFound, NoToken, Stale
 from memshare.doors import pages
 from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
@@ -235,6 +235,7 @@ class Site:
         values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
         values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
+        values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
         who = None if status_of(error) == 503 else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))

@@ -29,6 +29,13 @@ def run(*arguments: str) -> Result:
     return result
 
 
+@pytest.fixture
+def root(redis_client: redis.Redis) -> None:
+    """There is a token that may do everything already."""
+    Tokens(redis_client).create("root", ("admin",), None)
+
+
+@pytest.mark.usefixtures("root")
 def test_a_token_is_printed_once_and_does_what_it_was_made_for(redis_client: redis.Redis) -> None:
     text = run("create", "ada", "--may", "recall,offer", "--pools", "logic, plan").stdout.strip()
 
@@ -36,14 +43,14 @@ def test_a_token_is_printed_once_and_does_what_it_was_made_for(redis_client: red
     assert found is not None
     assert (found.name, found.may, found.pools) == ("ada", ("recall", "offer"), ("logic", "plan"))
     assert text not in run("list").stdout
-    [listed] = json.loads(run("list", "--json").stdout)
+    [listed, _] = json.loads(run("list", "--json").stdout)
     assert (listed["name"], listed["pools"]) == ("ada", ["logic", "plan"])
     assert "digest" not in listed
 
 
 def test_the_first_token_says_that_every_request_needs_one_now(redis_client: redis.Redis) -> None:
     def said(name: str) -> str:
-        made = run("create", name, "--may", "recall", "--pools", "logic")
+        made = run("create", name, "--may", "admin", "--pools", "*")
         assert Tokens(redis_client).find(made.stdout.strip()) is not None
         return made.stderr
 
@@ -61,8 +68,15 @@ def test_a_star_is_all_pools_and_no_pool_is_none(redis_client: redis.Redis) -> N
         run("create", "bea", "--may", "admin", "--pools", "")
 
 
+def test_a_first_token_with_less_than_all_is_refused_with_what_to_make_first(redis_client: redis.Redis) -> None:
+    with pytest.raises(BadInput, match=r"memshare token create NAME --may admin --pools '\*'"):
+        run("create", "ada", "--may", "recall", "--pools", "logic")
+
+    assert not Tokens(redis_client).any()
+
+
 def test_a_token_that_is_revoked_is_not_found(redis_client: redis.Redis) -> None:
-    text = run("create", "ada", "--may", "recall", "--pools", "logic").stdout.strip()
+    text = run("create", "ada", "--may", "admin", "--pools", "*").stdout.strip()
 
     assert "There is no token any more" in run("revoke", "ada").stdout
 
@@ -71,6 +85,7 @@ def test_a_token_that_is_revoked_is_not_found(redis_client: redis.Redis) -> None
         run("revoke", "ada")
 
 
+@pytest.mark.usefixtures("root")
 def test_a_daily_cap_is_one_of_the_submitter_and_takes_a_price_in_dollars(
     redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

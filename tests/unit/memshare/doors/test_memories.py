@@ -13,6 +13,7 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_memory.belief.lift import LiftSums, TaskGroup
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
@@ -103,6 +104,24 @@ def test_of_two_changes_of_one_version_the_second_is_refused(here: TestClient, s
     assert len(now.json()["memory"]["history"]) == 1
     assert now.headers["etag"] != version
     assert here.patch(place, json={"answer": "Anew."}, headers={"If-Match": now.headers["etag"]}).status_code == 200
+
+
+def test_what_the_service_writes_to_a_memory_is_no_change_of_its_version_and_a_refusal_leads_to_it(
+    here: TestClient, shelf: dict[str, str], backend: Backend
+) -> None:
+    place, form = f"/v1/memories/{shelf['logic']}", {"status": "hidden"}
+    read = here.get(place).json()
+    named = read["memory"] | {"concepts": {"0": ["Lamp"]}, "confirmed": 1.7e9}
+    backend.client.memories.restore([Memory.model_validate(named)])
+
+    page = f"/memories/{shelf['logic']}/status"
+    hidden = here.post(page, data={**form, "version": read["version"]}, headers={"origin": "http://127.0.0.1"})
+    late = here.post(page, data={**form, "version": read["version"]}, headers={"origin": "http://127.0.0.1"})
+
+    assert hidden.status_code == 200
+    assert "It is hidden" in hidden.text
+    assert late.status_code == 412
+    assert f'href="/memories/{shelf["logic"]}">Look at the memory' in late.text
 
 
 def test_a_memory_is_valid_until_a_day_that_is_given_or_changed(here: TestClient) -> None:

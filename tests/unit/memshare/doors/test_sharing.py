@@ -257,7 +257,9 @@ def test_what_was_kept_from_an_answer_is_hidden_by_its_own_submitter_and_by_who_
         assert memory.get(stored.id).status == ("hidden" if hides else "active")
         again = who.post("/v1/feedback", json={"journey": pair["id"], "reward": 0.0}).json()
         assert again["hidden"] is None
-        assert backend.client.journey(pair["id"]).opinion == Opinion(by=name, reward=0.0, hides=hides)
+        assert backend.client.journey(pair["id"]).opinion == Opinion(
+            by=name, reward=0.0, hides=hides, hid=stored.id if hides else None
+        )
 
 
 def test_feedback_is_about_what_was_shown_alone(tokened: Tokened, shelf: dict[str, str]) -> None:

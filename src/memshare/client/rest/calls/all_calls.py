@@ -91,11 +91,13 @@ class Sharing(Calls[Asked]):
         recall_id: UUID | str | None = None,
         journey: str | None = None,
         memories: Mapping[UUID | str, float] | None = None,
+        take_back: bool = False,
     ) -> FeedbackTaken:
         """Tell what memories of a recall or a journey were worth, 0 to 1, all or each; the first word stands.
 
         One reward for a journey is about its answer: it counts for the memories that the answer follows, and below .5
-        it hides what became of the answer, where you curate or gave the task; `hidden` says so, and an edit undoes it.
+        it hides what became of the answer, where you curate or gave the task, and the same answer to a like prompt is
+        not admitted again; `hidden` says so. `take_back` undoes all of that, for a journey.
         """
 
     @call("post_task", "POST", "/v1/tasks", status=202, tag=SHARING)

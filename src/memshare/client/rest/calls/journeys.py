@@ -91,6 +91,7 @@ class BriefJourney(Message):
     withheld: Shown | None = Field(description="one more that was recalled and, at random, not shown")
     score: Score | None
     accepted: bool | None
+    opinion: Opinion | None = Field(description="what somebody said of the answer")
     waits: str | None
 
     @property
@@ -139,6 +140,7 @@ class Journeys(Calls[Asked]):
         submitter: str | None = None,
         state: State | None = None,
         accepted: bool | None = None,
+        opinion: Literal["right", "wrong"] | None = None,
         after: float | None = None,
         limit: int = 50,
     ) -> JourneysReply:

@@ -6,7 +6,7 @@ import time
 
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.access import create, last_backup, revoke, tokens
+from memshare.operations.access import create, lacks_admin, last_backup, revoke, tokens
 from memshare.operations.caller import RIGHTS, audit
 from memshare.operations.jobs import begin
 from memshare.operations.listings import pools
@@ -73,6 +73,7 @@ def _screen(visit: Visit, made: str = "") -> Screen:
         "is_late": is_late,
         "tokens": there,
         "sessions": sessions(visit.backend, [one.name for one in there]),
+        "makes_admin": lacks_admin(there),
         "rights": RIGHTS,
         "means": MEANS,
         "made": made,

@@ -12,13 +12,13 @@ from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.client.sent_prompt import as_it_was, sent_at
-from memshare.doors.pages.screens.memory import back_to
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.journeys import own_journey, prompt
+from memshare.operations.journeys import is_first, own_journey, prompt
 from memshare.operations.memories import find_forgotten, get
+from memshare.operations.opinions import is_wrong, may_say, may_take_back, still_shown
 from memshare.operations.sharing import give_feedback
 from memshare.operations.shown_to import share_of
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
@@ -27,7 +27,6 @@ from memshare_broker.wire.messages import Shown, Step, Usage
 from memshare_llm.limits.budget import Prices, load_prices
 from memshare_memory.admit.crediting import LEAST_FOLLOWED
 from memshare_memory.memory import Memory
-from memshare_memory.stores.store import Where
 
 _WORD = re.compile(r"\w{4,}")
 _SAYS_LITTLE = frozenset(
@@ -96,13 +95,6 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
         )
 
 
-def is_wrong(journey: JourneyReply) -> bool:
-    """True if somebody said that the answer is wrong or, without such an opinion, its grade rejected it."""
-    if journey.opinion is not None:
-        return journey.opinion.is_wrong
-    return journey.score is not None and not journey.score.accepted
-
-
 def misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> MemoryShown | None:
     """The memory that a wrong answer followed most, also where it was forgotten since."""
     if not is_wrong(journey):
@@ -143,22 +135,15 @@ class OpinionShown:
 
 @PAGES.action("/journeys/{id}/feedback")
 def say(visit: Visit) -> Done:
-    """Tell that the answer of a journey is right or wrong, as feedback on all that it was shown."""
-    journey = visit.path["id"]
-    reward = REWARDS.get(visit.field("answer"))
-    hidden = visit.ask("The feedback", give_feedback, journey=journey, reward=reward).hidden
+    """Tell that the answer of a journey is right or wrong, as feedback on all that it was shown, or take that back."""
+    journey, answer = visit.path["id"], visit.field("answer")
+    reward, back = REWARDS.get(answer), answer == "undecided"
+    hidden = visit.ask("The feedback", give_feedback, journey=journey, reward=reward, take_back=back).hidden
     here = f"/journeys/{quote(journey, safe='')}"
-    if hidden is None or not visit.caller.may("curate"):
-        return Done(f"{here}#opinion")
-    undo = back_to(get(visit.backend, visit.caller, hidden), "active", here)
-    return Done(f"{here}#opinion", "The memory that was kept from this answer is hidden: no task is shown it.", undo)
-
-
-def may_say(visit: Visit, journey: JourneyReply) -> bool:
-    """True if the caller may still say something of the answer; only whoever made a recall may tell of it."""
-    is_own = journey.recall_id is None or journey.submitter == visit.caller.name
-    there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
-    return there and is_own and journey.opinion is None and journey.what == "task" and visit.caller.may("offer")
+    if back:
+        return Done(f"{here}#opinion", "It is taken back: nothing is said of this answer.")
+    said = "The memory that was kept from this answer is hidden: no task is shown it." if hidden else ""
+    return Done(f"{here}#opinion", said, f"{here}/feedback?answer=undecided")
 
 
 def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[MemoryShown]) -> OpinionShown | None:
@@ -226,6 +211,7 @@ def journey(visit: Visit) -> Screen:
     backend, caller = visit.backend, visit.caller
     found = own_journey(backend, caller, visit.path["id"])
     memories, prices = [*memories_shown(backend, caller, found)], load_prices(backend.settings.prices)
+    misleading = misled(found, memories)
     beside = visit.field("beside")
     return Screen(
         "journey",
@@ -237,30 +223,21 @@ def journey(visit: Visit) -> Screen:
             "costs": [*_costs(found, prices)],
             "prompt": _prompt(visit, found),
             "currency": prices.currency,
-            "misled": misled(found, memories),
+            "misled": misleading,
+            "still_shown": still_shown(backend, caller, found, misleading.found if misleading else None),
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
             "kept": kept(visit, found),
-            "may_say": may_say(visit, found),
+            "may_say": may_say(caller, found),
+            "may_take_back": may_take_back(caller, found),
             "learns": backend.settings.learn,
-            "is_first": _is_first(backend, found),
+            "is_first": is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
             "beside": own_journey(backend, caller, beside) if beside else None,
         },
         watches=found.id,
         seen=state_in(found),
     )
-
-
-def _is_first(backend: Backend, journey: JourneyReply) -> bool:
-    """True if an agent was shown nothing, and its pool has no memory that is older than the answer."""
-    if journey.retriever_version is None or journey.memories or journey.withheld or journey.pool is None:
-        return False
-    older = Where(pool=journey.pool, created_before=sent_at(journey))
-    try:
-        return not backend.client.memories.page(older, 1).memories
-    except TryAgain:
-        return False  # while the memory service is away nothing is said of the pool
 
 
 def _prompt(visit: Visit, journey: JourneyReply) -> PromptReply | str | None:

@@ -32,6 +32,7 @@ CANCELLED = {
 FILTERS = {
     "state": {"queued": "waiting", "dead": "given up"},
     "accepted": {"true": "accepted", "false": "not accepted"},
+    "opinion": {"wrong": "said to be wrong"},
     "within": {"3600": "last hour", "86400": "last day", "604800": "last week"},
 }
 """Field → its values, and what the filter of each is called. The address with its filters is a view to keep."""

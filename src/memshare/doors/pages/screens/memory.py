@@ -41,7 +41,7 @@ def do_to_several(visit: Visit) -> Done | Screen:
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if not changed:
         said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
-    return Done(_back(visit), said, _undo(changed, status))
+    return Done(visit.back or _back(visit), said, _undo(changed, status, visit.back))
 
 
 @PAGES.action("/pool/several/forget")
@@ -61,7 +61,7 @@ def _before_forgetting(visit: Visit, ids: Iterable[UUID], back: str) -> Screen:
     """Each memory, with what was written from it."""
     at = visit.backend, visit.caller
     found = [(get(*at, one).memory, preview(*at, one, with_children=True)) for one in ids]
-    return Screen("forget", {"found": found, "back": back})
+    return Screen("forget", {"found": found, "back": back, "children": visit.field("children")})
 
 
 def _chosen(visit: Visit) -> list[UUID]:
@@ -73,12 +73,12 @@ def _chosen(visit: Visit) -> list[UUID]:
     return chosen
 
 
-def _undo(changed: Sequence[tuple[UUID, Status]], status: Status) -> str:
+def _undo(changed: Sequence[tuple[UUID, Status]], status: Status, to: str) -> str:
     """Where a POST takes it back; nowhere for a stale memory, which somebody has to decide on."""
     if not changed or any(before == "stale" for _, before in changed):
         return ""
     back = {"do": "show" if status == "hidden" else "hide", "id": ",".join(str(one) for one, _ in changed)}
-    return f"/pool/several?{urlencode(back, safe=',')}"
+    return f"/pool/several?{urlencode({**back, 'back': to}, safe=',')}"
 
 
 def _back(visit: Visit) -> str:

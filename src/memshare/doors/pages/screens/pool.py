@@ -14,6 +14,7 @@ from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import CountForm, PageForm, SearchForm
+from memshare.operations.journeys import own_journey
 from memshare.operations.listings import pools
 from memshare.operations.memories import trash
 from memshare.operations.search import COUNTED_BY, count, page, search
@@ -80,6 +81,7 @@ def pool(visit: Visit) -> Screen:
                 [one.name for one in there if one.name == named and one.memories and not one.agents],
             ),
             "back": visit.back,
+            "about": own_journey(backend, caller, visit.field("about")) if visit.field("about") else None,
             "text": text,
             "given": {name: str(value) for name, value in conditions.items()},
             "order": order,

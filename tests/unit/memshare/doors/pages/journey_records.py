@@ -54,9 +54,9 @@ def answered(
     record(backend, journey, "answer", answer)
 
 
-def graded(backend: Backend, journey: str, total: float) -> None:
+def graded(backend: Backend, journey: str, total: float, model: str = MODEL) -> None:
     score = Score(
-        total=total, threshold=81, accepted=total >= 81, criteria={}, rubric="logic", rubric_version="v1", model=MODEL,
+        total=total, threshold=81, accepted=total >= 81, criteria={}, rubric="logic", rubric_version="v1", model=model,
         usage=Usage(prompt_tokens=500),
     )  # fmt: skip
     record(backend, journey, "score", score)

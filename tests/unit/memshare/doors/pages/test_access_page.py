@@ -1,7 +1,8 @@
-"""What the screen of access says of backups."""
+"""What the screen of access says of backups, and of the first token."""
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -10,6 +11,8 @@ from fastapi.testclient import TestClient
 
 from memshare.client.last_backup import LastBackup, note_backup
 from memshare.operate.backup.restore import is_used
+from memshare.operations.backend import Backend
+from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
 
 ALARM, DAY = 'class="alarm"', 86_400
@@ -38,3 +41,32 @@ def test_the_last_backup_is_told_and_is_in_red_after_a_week(
     told = here.get("/v1/backups/last").json()
     assert (told["by"], told["size"], told["memories"]) == ("ada", 2_340_000, 7)
     assert not is_used(redis_client)  # a note alone keeps nobody from restoring a backup
+
+
+def test_the_first_token_may_do_everything_and_says_why(here: TestClient, backend: Backend) -> None:
+    page = here.get("/access").text
+    assert re.findall(r'type="checkbox" name="may" value="(\w+)" checked disabled', page) == ["admin"]
+    assert "opens this page and makes others" in text_of(page)
+    fields = dict(re.findall(r'type="hidden" name="(may)" value="(\w+)"', page))
+
+    made = here.post("/access", data={"name": "root", **fields}, headers={"origin": "http://127.0.0.1"}).text
+
+    assert "This is the first token" in text_of(made)
+    assert [(one.name, one.may, one.pools) for one in backend.tokens.all()] == [("root", ("admin",), None)]
+    assert 'name="may" value="watch"' in made
+
+
+def test_a_first_token_that_could_not_make_the_next_is_refused_at_every_door(
+    here: TestClient, tokened: Tokened, backend: Backend
+) -> None:
+    for less in ({"may": ["recall", "watch", "curate"]}, {"may": ["admin"], "pools": ["logic"]}):
+        refused = here.post("/v1/tokens", json={"name": "ada", **less})
+        assert refused.status_code == 422
+        assert "'admin' for all pools" in refused.json()["detail"]
+    form = {"name": "ada", "may": "recall"}
+    assert here.post("/access", data=form, headers={"origin": "http://127.0.0.1"}).status_code == 422
+    assert not backend.tokens.any()
+
+    root = tokened("root", "admin", pools=None)
+
+    assert root.post("/v1/tokens", json={"name": "ada", "may": ["recall"]}).status_code == 201

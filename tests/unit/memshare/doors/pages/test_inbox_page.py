@@ -7,6 +7,8 @@ import time
 from typing import get_args
 from uuid import UUID
 
+import numpy as np
+import pytest
 import redis
 from fastapi.testclient import TestClient
 
@@ -18,6 +20,7 @@ from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.entry import Entry
 from memshare_broker.errors import GiveUp
+from memshare_memory.belief.bandit import Arms, Credit, D
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.pages.journey_records import text_of
@@ -28,6 +31,32 @@ FROM_PAGE = {"origin": "http://127.0.0.1"}
 
 def articles(page: str) -> list[str]:
     return re.findall(r'<article class="item.*?</article>', page, re.DOTALL)
+
+
+def mains(card: str) -> list[str]:
+    return re.findall(r'class="main"[^>]*>([^<]+?) <kbd>', card)
+
+
+@pytest.mark.parametrize(
+    ("reward", "weight", "better", "why"),
+    [
+        (0.0, 1.0, "A", "it is more credible"),
+        (1.5, 1.0, "B", "it is more credible"),
+        (1.5, 0.0, "B", "it was shown to more tasks"),
+    ],
+)
+def test_a_side_of_a_contradiction_is_the_main_button_where_something_speaks_for_it_and_says_what(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis,
+    reward: float, weight: float, better: str, why: str,
+) -> None:  # fmt: skip
+    _, newer = contradictory(memory, redis_client)
+    for number in range(3):
+        Arms(redis_client).add("logic", str(number), [Credit(UUID(newer), np.eye(D)[0] * weight, reward, weight)])
+
+    [conflict] = articles(here.get("/inbox").text)
+
+    assert mains(conflict) == [f"{better} is right"]
+    assert f"More speaks for {better}: {why}" in text_of(conflict)
 
 
 def lost(backend: Backend, pool: str, name: str) -> None:
@@ -75,8 +104,9 @@ def test_a_card_has_one_main_button_and_what_is_rare_behind_more(
 
     conflict, letter = articles(here.get("/inbox").text)
 
-    for card, main in ((conflict, "B is right"), (letter, "Try it again")):  # of two that are as credible, the newer
-        assert re.findall(r'class="main"[^>]*>([^<]+?) <kbd>', card) == [main]
+    assert mains(letter) == ["Try it again"]
+    assert mains(conflict) == []  # of two that are as credible, and were tried as often, neither
+    assert "More speaks for" not in conflict
     at_hand, more = conflict.split('<details class="more"')
     assert re.findall(r">([^<>]+?) <kbd>", at_hand) == ["A is right", "B is right", "Both are right"]
     assert re.findall(r">([^<>]+?) <kbd>", more) == ["Forget A", "Forget B", "Change A", "Change B"]

@@ -13,7 +13,9 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.wire.grades import Settlement
+from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
+from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
 from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE, card_of
@@ -69,7 +71,8 @@ def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
     assert "You said that this answer is wrong; it follows this memory closely" in text_of(page)
     assert MISLED in card_of(page, shelf["logic"])
     assert WRONG not in page
-    assert here.get("/v1/journeys/t1").json()["opinion"] == {"by": "anonymous", "reward": 0.0, "hides": True}
+    told = here.get("/v1/journeys/t1").json()["opinion"]
+    assert told == {"by": "anonymous", "reward": 0.0, "hides": True, "hid": shelf["poem"]}
 
 
 def test_what_was_said_twice_counts_once_and_the_first_word_stands(
@@ -117,7 +120,7 @@ def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_o
     assert "Forget the memory" not in card(done.text)
 
 
-def test_what_was_kept_from_a_wrong_answer_is_hidden_at_once_and_undo_shows_it_again(
+def test_what_was_kept_from_a_wrong_answer_is_hidden_at_once_and_undo_takes_all_of_that_back(
     here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
 ) -> None:
     ended(backend, kept=shelf["logic"])
@@ -127,21 +130,106 @@ def test_what_was_kept_from_a_wrong_answer_is_hidden_at_once_and_undo_shows_it_a
 
     assert "is hidden: no task is shown it." in text_of(page)
     assert here.post("/v1/recall", json={"pool": "logic", "prompt": PROMPT}).json()["memories"] == []
-    [undo] = re.findall(r'action="(/memories/[^"]+/status[?][^"]+)"', page)
-    here.post(html.unescape(undo), headers=FROM_PAGE)
+    [undo] = re.findall(r'action="(/journeys/t1/feedback[?][^"]+)"', page)
+    undone = here.post(html.unescape(undo), headers=FROM_PAGE).text
     assert memory.get(UUID(shelf["logic"])).status == "active"
-    assert "is hidden" not in card(here.get("/journeys/t1").text)
+    assert "You said that" not in text_of(undone)
+    assert WRONG in undone
+    assert RIGHT in undone
+
+
+@pytest.mark.parametrize("what", ["right", "wrong"])
+def test_what_was_said_can_be_taken_back_after_a_reload_and_said_anew(
+    here: TestClient, backend: Backend, shelf: dict[str, str], what: str
+) -> None:
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, what)
+    assert "Take that back" in here.get("/journeys/t1").text
+
+    page = said_on_the_page(here, "undecided")
+
+    assert "Take that back" not in page
+    assert WRONG in page
+    assert "You said that this answer is right." in card(said_on_the_page(here, "right"))
+
+
+def test_a_wrong_answer_that_was_accepted_is_green_nowhere_and_found_by_a_filter(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, kept=shelf["logic"])
+    green = '<b class="good-text">90.0</b>'
+    assert green in here.get("/journeys/t1").text
+    assert PROMPT not in text_of(here.get("/?opinion=wrong").text)
+
+    page = said_on_the_page(here, "wrong")
+
+    assert green not in page
+    assert "accepted, the threshold is 81.0; since then you said that it is wrong" in text_of(page)
+    assert f"Remembered yes: memory {shelf['logic'][:8]} , hidden since" in text_of(page)
+    listed = here.get("/?opinion=wrong").text
+    assert PROMPT in text_of(listed)
+    assert '<span class="chip bad">wrong</span>' in listed
+
+
+def test_what_still_says_so_is_named_and_hidden_with_one_button(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    new = [NewMemory(pool="logic", prompt=one, answer="A LIGHT.") for one in (PROMPT, "Who wrote the verse?")]
+    like, unlike = memory.add(new)
+    ended(backend, shelf["logic"])
+    page = said_on_the_page(here, "wrong")
+    named = f"Tasks are still shown memories that say so: memory {shelf['logic'][:8]} , memory {str(like)[:8]} ."
+    assert named in card(page)
+    assert str(unlike) not in page
+
+    form = page[page.index('action="/pool/several"') :].split("</form>")[0]
+    done = here.post("/pool/several", data=dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)), headers=FROM_PAGE)
+
+    assert done.url.path == "/journeys/t1"
+    assert [memory.get(one).status for one in (UUID(shelf["logic"]), like, unlike)] == ["hidden", "hidden", "active"]
+    assert "still shown" not in done.text
+    [undo] = re.findall(r'action="(/pool/several[?][^"]+)"', done.text)
+    assert here.post(html.unescape(undo), headers=FROM_PAGE).url.path == "/journeys/t1"
+    assert memory.get(like).status == "active"
+
+
+def test_forgetting_what_misled_takes_what_was_written_from_it_with_it(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    [child, _] = remembered("red", answer="A light at sea.", pool="logic", parents=(UUID(shelf["logic"]),))
+    memory.restore([child])
+    ended(backend, shelf["logic"])
+    page = said_on_the_page(here, "wrong")
+
+    [link] = re.findall(r'href="([^"]+)">Forget the memory that misled it', page)
+
+    assert 'name="children" value="yes" checked' in here.get(html.unescape(link)).text
+    assert 'name="children" value="yes">' in here.get(f"/memories/{shelf['logic']}/forget").text
+
+
+def test_the_right_answer_is_brought_in_with_its_question_and_the_wrong_one_before_it(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    ended(backend, kept=shelf["logic"])
+    [link] = re.findall(r'href="(/pool[^"]+)#bring-in">Bring in the right answer', said_on_the_page(here, "wrong"))
+
+    form = here.get(html.unescape(link)).text
+
+    form = form[form.index('id="bring-in" open') :]
+    assert f'name="prompt" rows="2">\n{PROMPT}</textarea>' in form
+    assert 'name="kind" value="riddle"' in form
+    assert "In place of this answer: A light." in text_of(form)
 
 
 def test_a_grade_that_rejected_a_right_answer_blames_no_memory_any_more(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
     ended(backend, shelf["logic"], total=20)
-    assert "it misled" in here.get("/journeys/t1").text
+    assert "the rejected answer followed it most" in here.get("/journeys/t1").text
 
     page = said_on_the_page(here, "right")
 
-    assert "it misled" not in page
+    assert "followed it most" not in page
     assert "not good enough" not in page
 
 

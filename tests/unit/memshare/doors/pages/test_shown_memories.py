@@ -6,16 +6,18 @@ import html
 import re
 from uuid import UUID
 
+import pytest
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
+from memshare_broker.wire.grades import PROGRAM
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
+from tests.unit.memshare.doors.pages.journey_records import MODEL, answered, graded, text_of
 
 FROM_PAGE = {"origin": "http://127.0.0.1"}
-MISLED = "it misled: the rejected answer followed it most"
+FOLLOWED = "the rejected answer followed it most"
 
 
 def card_of(page: str, memory: str) -> str:
@@ -29,7 +31,7 @@ def test_a_memory_that_misled_is_still_said_to_have_once_it_lies_in_the_trash(
     answered(backend, shelf["logic"])
     graded(backend, "t1", 20)
     before = here.get("/journeys/t1").text
-    assert MISLED in before
+    assert FOLLOWED in before
     assert "forgotten since" not in before
 
     here.delete(f"/v1/memories/{shelf['logic']}")
@@ -37,10 +39,25 @@ def test_a_memory_that_misled_is_still_said_to_have_once_it_lies_in_the_trash(
     page = here.get("/journeys/t1").text
     card = card_of(page, shelf["logic"])
     assert "follows this memory closely, which was forgotten since: ask again." in text_of(page)
-    assert MISLED in card
+    assert FOLLOWED in card
     assert "forgotten since" in card
     assert "red lamp by the sea A light." in card
     assert "Followed by the answer 100%" in card
+
+
+@pytest.mark.parametrize(("model", "is_sure"), [(MODEL, False), (PROGRAM, True)])
+def test_a_memory_misled_once_a_program_says_so_and_is_what_a_model_rejected_until_then(
+    here: TestClient, backend: Backend, shelf: dict[str, str], model: str, is_sure: bool
+) -> None:
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 20, model)
+
+    page = here.get("/journeys/t1").text
+
+    assert FOLLOWED in card_of(page, shelf["logic"])
+    assert ("it misled" in page, 'memory followed misled"' in page, f'bad">it misled: {FOLLOWED}' in page) == (
+        is_sure,
+    ) * 3
 
 
 def test_who_may_not_curate_is_told_the_judgement_and_not_what_lies_in_the_trash(
@@ -55,7 +72,7 @@ def test_who_may_not_curate_is_told_the_judgement_and_not_what_lies_in_the_trash
 
     assert "red lamp by the sea" in card_of(curator.get("/journeys/t1").text, shelf["logic"])
     card = card_of(watcher.get("/journeys/t1").text, shelf["logic"])
-    assert MISLED in card
+    assert FOLLOWED in card
     assert "red lamp by the sea" not in card
 
 
@@ -73,7 +90,7 @@ def test_a_memory_that_was_changed_keeps_the_share_of_what_it_said_then(
     assert "Darkness over all the coast." in card
     assert "changed since" in card
     assert "Followed by the answer 100%" in card
-    assert MISLED in card
+    assert FOLLOWED in card
 
 
 def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_right_is_contradicted_no_more(
@@ -87,6 +104,14 @@ def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_righ
         return card_of(here.get("/journeys/t1").text, shelf["logic"])
 
     assert "contradicted" in said(contradict=True)
+    [third] = memory.add([NewMemory(pool="logic", answer="A dim light.")])
+    lost_to_third = ConflictDecision(memories=(other, third), contradict=True, right=third)
+    memory.decide(ConflictDecision(memories=(own, other), undecided=True))
+    memory.decide(lost_to_third)
+    page = here.get(f"/memories/{own}").text + here.get("/pool?pool=logic").text
+    assert ("Contradicted by" in page, ">contradicted<" in page) == (False, False), "by what lost to a third one"
+    memory.decide(lost_to_third.model_copy(update={"contradict": None, "right": None, "undecided": True}))
+    assert ">contradicted<" in here.get("/pool?pool=logic").text
     lost, won = said(contradict=True, right=other), said(contradict=True, right=own)
     assert f"not shown: memory {str(other)[:8]} was found right" in lost
     assert "contradicted" not in lost + won

@@ -1,0 +1,125 @@
+"""What people say of answers: a wrong one is hidden and not admitted again, and a word can be taken back."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from uuid import UUID
+
+from memshare.client.errors import Forbidden
+from memshare.client.replies import FeedbackTaken
+from memshare.client.rest.calls.journeys import JourneyReply
+from memshare.client.rest.calls.memories import MemoryReply
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller, audit
+from memshare_broker.delivery.hops import CREDIT
+from memshare_broker.delivery.journey_records import OPINION, TAKEN_BACK, note, noted, unnote
+from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.wire.grades import Opinion, VerdictTask
+from memshare_broker.wire.messages import derived_id
+from memshare_memory.admit.wrong_answers import WrongAnswer, least_alike, no_longer_wrong, note_wrong
+from memshare_memory.curate.requests import Edit
+from memshare_memory.door.messages import SearchRequest
+from memshare_memory.memory import memory_id, saying
+from memshare_memory.stores.store import Where
+
+MOST = 50  # memories that still say what was called wrong
+
+
+def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str, said: Opinion) -> UUID | None:
+    """Let a wrong answer not be admitted again, and hide the memory that it became, or that says the same.
+
+    Hides only what is the caller's to hide, and returns its id, if so.
+    """
+    wrong = _memory_of(journey, pool)
+    curated = caller.may("curate")
+    answer = WrongAnswer(memory=wrong, pool=pool, prompt=journey.prompt, submitter=journey.submitter, curated=curated)
+    with backend.reaching():
+        note_wrong(backend.redis, journey.answer or "", answer)
+    for memory in (one.memory for one in backend.client.memories.judge([wrong])):
+        if memory.status != "hidden" and (curated or memory.submitter == caller.name):
+            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
+            with backend.reaching():
+                note(backend.redis, journey.id, OPINION, said.model_copy(update={"hid": wrong}).model_dump(mode="json"))
+            return wrong
+    return None
+
+
+def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
+    """True if there is an opinion that the caller may take back: their own, or any as a curator."""
+    said = journey.opinion
+    return said is not None and caller.may("offer") and (caller.may("curate") or caller.name == said.by)
+
+
+def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> FeedbackTaken:
+    """Take back what was said of an answer: the memories that it follows, and what it became, are as if it was not."""
+    said, pools = journey.opinion, pools_looked_in(backend, journey)
+    if said is None:
+        raise BadInput("Nobody has said anything of this answer, so there is nothing to take back.")
+    if not may_take_back(caller, journey):
+        raise Forbidden(f"It takes the right 'curate' to take back what {said.by!r} said.")
+    told = [one for one in journey.memories if journey.feedback.get(one.id) == said.reward]
+    times = times_taken_back(backend, journey.id) + 1
+    for one in told:
+        name = str(derived_id("taken back", journey.id, str(one.id), str(times)))
+        shown = one.model_copy(update={"share": None})
+        verdict = VerdictTask(
+            journey=name, pool=pools[0], pools=pools, prompt=journey.prompt, submitter=said.by, shown=(shown,),
+            verdict=0.5, takes_back=True,
+        )  # fmt: skip
+        backend.client.send(CREDIT.next(verdict, name)._replace(decides=False))
+    wrong = _memory_of(journey, pools[0])
+    with backend.reaching():
+        no_longer_wrong(backend.redis, journey.answer or "", wrong)
+        note(backend.redis, journey.id, TAKEN_BACK, times)
+        unnote(backend.redis, journey.id, OPINION, *(f"feedback {one.id}" for one in told))
+    for memory in (one.memory for one in backend.client.memories.judge([wrong])) if said.hides else ():
+        is_its = memory.id == said.hid or memory.task_id == journey.id
+        if memory.status == "hidden" and memory.why_hidden is None and is_its:
+            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="active"))
+    audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
+    return FeedbackTaken(taken=tuple(one.id for one in told), known=())
+
+
+def times_taken_back(backend: Backend, journey: str) -> int:
+    """How often what was said of an answer was taken back: what is said after that is said anew."""
+    with backend.reaching():
+        return int(noted(backend.redis, journey, TAKEN_BACK) or 0)
+
+
+def may_say(caller: Caller, journey: JourneyReply) -> bool:
+    """True if the caller may still say something of the answer; only whoever made a recall may tell of it."""
+    is_own = journey.recall_id is None or journey.submitter == caller.name
+    there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
+    return there and is_own and journey.opinion is None and journey.what == "task" and caller.may("offer")
+
+
+def is_wrong(journey: JourneyReply) -> bool:
+    """True if somebody said that the answer is wrong or, without such an opinion, its grade rejected it."""
+    if journey.opinion is not None:
+        return journey.opinion.is_wrong
+    return journey.score is not None and not journey.score.accepted
+
+
+def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> list[UUID]:
+    """The memories that tasks are shown and that say to a like prompt what a person found wrong, the `source` first."""
+    if journey.opinion is None or not journey.opinion.is_wrong or not caller.may("curate"):
+        return []
+    found = [source.memory.id] if source and source.memory.status == "active" else []
+    answer = journey.answer or ""
+    where = Where(pool=journey.pool, status="active", saying=saying(answer))
+    with suppress(TryAgain):
+        same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
+        found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
+    return list(dict.fromkeys(found))
+
+
+def pools_looked_in(backend: Backend, journey: JourneyReply) -> tuple[str, ...]:
+    """The pools that the agent of a task looked in, its own first; raises `BadInput` where that is not known."""
+    if journey.pool is None:
+        raise BadInput(f"The pool of the task {journey.id!r} is not known any more.")
+    pools = backend.pools_of(journey.agent, journey.submitter)
+    return tuple(pools) if journey.pool in pools else (journey.pool,)
+
+
+def _memory_of(journey: JourneyReply, pool: str) -> UUID:
+    return journey.memory_id or memory_id(pool, journey.prompt, journey.answer or "")

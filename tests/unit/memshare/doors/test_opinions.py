@@ -1,0 +1,96 @@
+"""What was said of an answer is taken back over REST: its blame, the hidden memory, and what is held back for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import redis
+
+from memshare.operations.backend import Backend
+from memshare_broker.delivery.keys import MESSAGES
+from memshare_memory.admit.wrong_answers import WRONG_ANSWERS
+from memshare_memory.door.client import MemoryClient
+from tests.support.memories import remembered
+from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded
+
+
+def credited(client: redis.Redis) -> list[tuple[float, bool]]:
+    """Verdicts that are sent to the memory service, and whether each takes one back."""
+    sent = [json.loads(text) for text in client.hvals(MESSAGES)]
+    return sorted(
+        (one["body"]["verdict"], one["body"]["takes_back"]) for one in sent if one["task"] == "memory_service.credit"
+    )
+
+
+@pytest.mark.parametrize(
+    ("who", "by", "may"),
+    [("cora", "cora", 1), ("ada", "ada", 1), ("wanda", "wanda", 1), ("ada", "cora", 1), ("cora", "ada", 0)],
+)
+def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis,
+    who: str, by: str, may: bool,
+) -> None:  # fmt: skip
+    rights = {"cora": ("offer", "curate"), "ada": ("offer",), "wanda": ("offer", "watch")}
+    callers = {name: tokened(name, *some) for name, some in rights.items()}
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 90)
+    [became, _] = remembered(PROMPT, answer="A light.", pool="logic", submitter="ada", task_id="t1")
+    memory.restore([became])
+    first = callers[who]
+    said = first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+    hides = who != "wanda"  # only watches, and it is not her task
+    assert said["hidden"] == (str(became.id) if hides else None)
+    assert redis_client.exists(WRONG_ANSWERS) == hides
+
+    done = callers[by].post("/v1/feedback", json={"journey": "t1", "take_back": True})
+
+    assert done.status_code == (202 if may else 403)
+    if not may:
+        assert "'curate'" in done.json()["detail"]
+        return
+    journey = callers["cora"].get("/v1/journeys/t1").json()
+    assert (journey["opinion"], journey["feedback"]) == (None, {})
+    assert memory.get(became.id).status == "active"
+    assert not redis_client.exists(WRONG_ANSWERS)
+    assert credited(redis_client) == [(0.0, False), (0.5, True)]
+    again = first.post("/v1/feedback", json={"journey": "t1", "reward": 1.0}).json()
+    assert again["taken"] == [shelf["logic"]], "it is said anew"
+    assert credited(redis_client) == [(0.0, False), (0.5, True), (1.0, False)]
+
+
+def test_a_memory_that_was_hidden_before_stays_so(backend: Backend, tokened: Tokened, memory: MemoryClient) -> None:
+    cora = tokened("cora", "offer", "curate")
+    answered(backend)
+    graded(backend, "t1", 90)
+    [hidden, _] = remembered(PROMPT, answer="A light.", pool="logic", status="hidden")
+    memory.restore([hidden])
+
+    for what in ({"reward": 0.0}, {"take_back": True}):
+        assert cora.post("/v1/feedback", json={"journey": "t1", **what}).status_code == 202
+
+    assert memory.get(hidden.id).status == "hidden"
+
+
+def test_there_is_something_to_take_back_and_of_a_journey_alone(backend: Backend, tokened: Tokened) -> None:
+    ada = tokened("ada", "offer")
+    answered(backend)
+
+    for what in ({}, {"reward": 1.0}, {"memories": {"5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10": 1.0}}):
+        assert ada.post("/v1/feedback", json={"journey": "t1", "take_back": True, **what}).status_code == 422
+
+
+def test_journeys_are_listed_by_what_was_said_of_their_answers(backend: Backend, tokened: Tokened) -> None:
+    cora = tokened("cora", "offer", "curate")
+    for name in ("right", "wrong", "silent"):
+        answered(backend, journey=name)
+        graded(backend, name, 90)
+    for name, reward in (("right", 1.0), ("wrong", 0.0)):
+        cora.post("/v1/feedback", json={"journey": name, "reward": reward})
+
+    def listed(opinion: str) -> list[str]:
+        return [one["id"] for one in cora.get("/v1/journeys", params={"opinion": opinion}).json()["journeys"]]
+
+    assert (listed("right"), listed("wrong")) == (["right"], ["wrong"])
+    assert cora.get("/v1/journeys", params={"opinion": "so"}).status_code == 422
