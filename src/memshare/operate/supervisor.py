@@ -158,7 +158,7 @@ class Supervisor:
 
     @property
     def doing(self) -> str:
-        """What it is at while it starts, where that takes long."""
+        """Current step of the start, where that takes long."""
         said = next((child.last_line for child in self.children if child.name == "memory"), "")
         return said.rstrip(".") if said.startswith("Exporting the encoder") else "Starting"
 
