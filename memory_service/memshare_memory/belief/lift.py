@@ -189,7 +189,7 @@ class Tried(Message):
 
     @property
     def verdict(self) -> str:
-        """What is known where none are shown; else nothing."""
+        """Sentence on memories where none are shown; else empty."""
         if self.best:
             return ""
         if self.low is None or self.high is None or self.high >= 0:

@@ -88,7 +88,7 @@ def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: D
 
 
 def _needs(backend: Backend) -> str | None:
-    """What is missing for chance to withhold anything from a task that is graded."""
+    """Name what chance lacks to withhold anything from a task that is graded; None where nothing is missing."""
     if not is_ever_graded(backend.client):
         return "a model, or a rubric that a program checks"
     models = {card.model for worker in backend.client.workers() for card in worker.agents}
