@@ -228,6 +228,7 @@ def test_now_shows_the_last_five_errors_whole_enough_to_read_and_leads_to_all(
         page.get_by_text("6 more of the same reason").click()
         expect(page.get_by_text("Error 6: xxx")).to_be_visible()
         require_readable(page)
+        page.get_by_text("Drop all 7 …").click()
         page.get_by_role("button", name="Drop all 7").click()
         expect(page.get_by_text("Dropped: 7 dead letters.")).to_be_visible()
     assert not any(f"long-{at}" in deployment.client.dead_letters for at in range(7))
