@@ -114,7 +114,7 @@ class Memory(Message):
 
     @property
     def edited(self) -> tuple[str | float | None, ...]:
-        """The part that an edit may change; concepts and the like are written by the service beside that."""
+        """The fields that an edit may change; concepts and the like are written by the service beside them."""
         return self.prompt, self.answer, self.status, self.valid_until
 
     @property

@@ -1,4 +1,4 @@
-"""Words of people on answers: a wrong one is hidden and not admitted again, and a word can be taken back."""
+"""Opinions of people on answers: a wrong one is hidden and not admitted again, and a word can be taken back."""
 
 from __future__ import annotations
 
