@@ -48,12 +48,12 @@ CALL = "memshare:deferred:call:"
 """Hash of a call: its `body` and who pays until it has a `reply`, the `message` that asks, and the `batch` it is in. A
 reply that is empty is one to be asked for in the ordinary way."""
 BATCHES = "memshare:deferred:batches"
-"""Hash: name of a batch → its `Batch`."""
+"""Hash: name of a batch → its `DeferredBatch`."""
 MISSING = "memshare:deferred:missing"
 """Hash: model without a Batch API → until when it is not asked for one, as Unix time in seconds, and why."""
 
 
-class Batch(Message):
+class DeferredBatch(Message):
     """Calls that are asked together; `job` is the provider's id, None where it is not known to have them."""
 
     model: str
@@ -137,7 +137,7 @@ class DeferredCalls:
         if is_there := self._is_there():
             self._client.set(self._ready, 1, ex=READY_FOR)
         for name, text in self._client.hgetall(BATCHES).items():
-            batch = Batch.model_validate_json(text)
+            batch = DeferredBatch.model_validate_json(text)
             if batch.model == self.api.name:
                 lock.reacquire()
                 self._look(str(name), batch)
@@ -159,16 +159,16 @@ class DeferredCalls:
         is_due = len(waiting) >= self._most or (waiting and time.time() - float(waiting[0][1]) >= self._gather)
         return [str(pair[0]) for pair in waiting] if is_due or at_once else []
 
-    def _take(self, calls: Sequence[str]) -> tuple[str, Batch]:
+    def _take(self, calls: Sequence[str]) -> tuple[str, DeferredBatch]:
         """Make a batch of pending calls, in one step."""
-        name, batch = uuid4().hex, Batch(model=self.api.name, calls=tuple(calls), since=time.time())
+        name, batch = uuid4().hex, DeferredBatch(model=self.api.name, calls=tuple(calls), since=time.time())
         with self._client.pipeline() as take:
             take.hset(BATCHES, name, batch.model_dump_json())
             take.zrem(self._pending, *calls)
             take.execute()
         return name, batch
 
-    def _hand_in(self, name: str, batch: Batch) -> bool:
+    def _hand_in(self, name: str, batch: DeferredBatch) -> bool:
         """Give a batch to the provider; False where it was not taken."""
         bodies = {call: body for call in batch.calls if (body := self._client.hget(f"{CALL}{call}", "body"))}
         if not bodies:  # nobody waits any more
@@ -188,7 +188,7 @@ class DeferredCalls:
             return True
         return False
 
-    def _note(self, name: str, batch: Batch, job: str) -> None:
+    def _note(self, name: str, batch: DeferredBatch, job: str) -> None:
         """Note that the provider has a batch."""
         at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(batch.since))
         with self._client.pipeline() as note:
@@ -199,7 +199,7 @@ class DeferredCalls:
             note.execute()
         log.info("Handed in %d calls of %s as batch %s.", len(batch.calls), batch.model, job)
 
-    def _look(self, name: str, batch: Batch) -> None:
+    def _look(self, name: str, batch: DeferredBatch) -> None:
         """Fetch what has ended; hand in again what the provider does not have."""
         try:
             if batch.job is not None:
@@ -237,7 +237,7 @@ class DeferredCalls:
                         found[line.custom_id] = json.dumps(line.response.body)
         return found
 
-    def _end(self, name: str, batch: Batch, replies: Mapping[str, str], status: str = "") -> None:
+    def _end(self, name: str, batch: DeferredBatch, replies: Mapping[str, str], status: str = "") -> None:
         """Give each call its reply, or have it asked in the ordinary way, in one step; then wake who waits."""
         with self._client.pipeline() as end:
             for call in batch.calls:

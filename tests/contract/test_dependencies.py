@@ -24,6 +24,7 @@ PART_OF = {"pydantic-core": "pydantic"}
 NOT_INSTALLED = {
     "mem0": ["mem0ai"],
     "graphiti_core": ["graphiti-core"],
+    "peft": ["peft"],
     "reasoning_gym": ["reasoning-gym"],
     "presidio_analyzer": ["presidio-analyzer"],
     "presidio_anonymizer": ["presidio-anonymizer"],

@@ -66,6 +66,7 @@ def body_of(path: str, shelf: dict[str, str], recall_id: str, pool: dict[str, st
         "/v1/duplicates/{pool}": {"memories": [shelf["poem"], shelf["logic"]]},
         "/v1/submitters/{pool}": {"submitter": "eve"},
         "/v1/jobs": {"kind": "concepts", "pool": "poem"},
+        "/v1/views": {"memory": shelf["poem"]} if "agent" in pool else {"question": "red lamp", "pool": "poem"},
     }.get(path, {})
 
 

@@ -109,9 +109,9 @@ def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_righ
     memory.decide(ConflictDecision(memories=(own, other), undecided=True))
     memory.decide(lost_to_third)
     page = here.get(f"/memories/{own}").text + here.get("/pool?pool=logic").text
-    assert ("Contradicted by" in page, ">contradicted<" in page) == (False, False), "by what lost to a third one"
+    assert ("Contradicted by" in page, 'bad">contradicted<' in page) == (False, False), "by what lost to a third one"
     memory.decide(lost_to_third.model_copy(update={"contradict": None, "right": None, "undecided": True}))
-    assert ">contradicted<" in here.get("/pool?pool=logic").text
+    assert 'bad">contradicted<' in here.get("/pool?pool=logic").text
     lost, won = said(contradict=True, right=other), said(contradict=True, right=own)
     assert f"not shown: memory {str(other)[:8]} was found right" in lost
     assert "contradicted" not in lost + won
