@@ -43,7 +43,7 @@ def test_what_misled_a_wrong_answer_counts_for_less_and_what_was_kept_from_it_is
         told = page.locator("#opinion")
         expect(told).to_be_in_viewport()
         expect(told).to_contain_text("You said that this answer is wrong.")
-        expect(told.get_by_role("link", name=f"memory {str(believed)[:8]}")).to_be_visible()
+        expect(told.get_by_role("link", name=f"memory {str(believed)[:8]}").first).to_be_visible()
         expect(page.locator("article.misled")).to_contain_text("the wrong answer followed it most")
         expect(page.get_by_role("button", name="This answer is")).to_have_count(0)
         wait_for(lambda: deployment.client.memories.judge_one(believed).credibility.p < before, 30, "less credibility")
