@@ -22,6 +22,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.jobs import JOB
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
+from memshare_concepts.asking.proposing import CALLS
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.reviews.card import CardStore
@@ -324,7 +325,7 @@ def test_hypotheses_are_asked_for_from_two_clusters_that_nothing_connects(deploy
 
 def test_what_the_map_has_written_stands_where_the_page_shows_it(deployment: Deployment) -> None:
     questions = ["Which comet comes back last?", "Why is amber warm?"]
-    model.replies["NewQuestions"] = new_questions(questions[:1], questions[1:])
+    model.replies["NewQuestions"] = new_questions(*[questions[:1]] * CALLS, questions[1:])
     model.replies["SummaryOfField"] = {"sentences": [{"text": "It is so.", "cites": ["memory_1"]}]}
     with closing(Backend(deployment.settings)) as backend:
         environment = deployment.environment | {"COLUMNS": "10000"}
