@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TypeVar
@@ -75,8 +76,13 @@ def _meant(key: str, value: object, known: set[str]) -> str:
     """A hint where a key of the file was written in another way, or in a table."""
     if isinstance(value, dict) and (inner := sorted(known & {*value})):
         return f" {inner[0]!r} is a key of the file itself: write it without [{key}]."
-    near = get_close_matches(key.lower().removeprefix("memshare_"), sorted(known), 1, NEAR)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    near = nearest_name(key.lower().removeprefix("memshare_"), sorted(known))
+    return f" Did you mean {near!r}?" if near else ""
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was meant by one that is none; None where no name is near."""
+    return next(iter(get_close_matches(name, known, 1, NEAR)), None)
 
 
 def line_numbers(text: str) -> dict[Place, int]:

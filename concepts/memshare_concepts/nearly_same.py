@@ -89,21 +89,29 @@ class Thin(NamedTuple):
 
 def nearest(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> Duplicate | None:
     """The pair that is the most alike, however little that is; None where no two are alike at all."""
-    starts = range(0, len(memories), _ROWS)
-    most = max((float(np.triu(vectors[at : at + _ROWS] @ vectors.T, at + 1).max()) for at in starts), default=0.0)
-    return duplicates(memories, vectors, most)[0] if most > 0 else None
+    found, most = None, 0.0
+    for start in range(0, len(memories), _ROWS):
+        cosines = np.triu(vectors[start : start + _ROWS] @ vectors.T, start + 1)
+        row, column = divmod(int(cosines.argmax()), len(memories))
+        if (cosine := float(cosines[row, column])) > most:
+            found, most = _pair(memories[start + row], memories[column], cosine), cosine
+    return found
 
 
-def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32], least: float = SAME) -> list[Duplicate]:
-    """Pairs with a cosine of `least` or more, the most alike first; `vectors` are of length 1, in the same order."""
+def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list[Duplicate]:
+    """Pairs with a cosine of `SAME` or more, the most alike first; `vectors` are of length 1, in the same order."""
     found = []
     for start in range(0, len(memories), _ROWS):
         cosines = vectors[start : start + _ROWS] @ vectors.T
-        for row, column in zip(*np.nonzero(cosines >= least), strict=True):
+        for row, column in zip(*np.nonzero(cosines >= SAME), strict=True):
             if start + row < column:
-                pair = sorted((memories[start + row], memories[column]), key=lambda memory: (memory.created, memory.id))
-                found.append(Duplicate((pair[0].id, pair[1].id), min(float(cosines[row, column]), 1.0)))
+                found.append(_pair(memories[start + row], memories[column], float(cosines[row, column])))
     return sorted(found, key=lambda pair: (-pair.cosine, pair.memories))
+
+
+def _pair(first: Memory, second: Memory, cosine: float) -> Duplicate:
+    older, newer = sorted((first, second), key=lambda memory: (memory.created, memory.id))
+    return Duplicate((older.id, newer.id), min(cosine, 1.0))
 
 
 def thin(memories: Sequence[Memory]) -> list[Thin]:

@@ -161,6 +161,12 @@ def open_deferred(settings: Settings, model: str) -> DeferredCalls | None:
     return DeferredCalls(_client(settings), api, _usage(settings), load_prices(settings.prices)) if api else None
 
 
+def hand_in_deferred(settings: Settings, model: str) -> None:
+    """Let this process take its turn with the deferred calls of a model, if there are any; called every few seconds."""
+    if calls := open_deferred(settings, model):
+        calls.take_turn()
+
+
 def open_deferring(settings: Settings, model: str, hop: Hop[Any, Any]) -> Metering:
     """The same as `open_metering`, for what can wait: a provider's Batch API is asked, where the settings say so."""
     metering, calls = open_metering(settings), open_deferred(settings, model)

@@ -13,7 +13,7 @@ from memshare_broker.delivery.stage import Stage, add_stage
 from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_llm.batches import Batches
-from memshare_llm.build import fit_in_time, open_deferred, open_deferring, open_limited
+from memshare_llm.build import fit_in_time, hand_in_deferred, open_deferring, open_limited
 from memshare_trainer.consolidation.automatic import Automatic
 
 if TYPE_CHECKING:
@@ -65,8 +65,7 @@ _automatic = Automatic()
 
 
 def _pulse(settings: Settings, queues: Sequence[str]) -> None:
-    if calls := open_deferred(settings, settings.model_for("trainer")):
-        calls.take_turn()
+    hand_in_deferred(settings, settings.model_for("trainer"))
     _automatic.pulse(settings, queues)
 
 

@@ -160,6 +160,10 @@ SUFFIX = ".rubric.toml"  # of a rubric in the user's folder
 MEAN_OF_SEEDS: Literal["mean-of-seeds"] = "mean-of-seeds"
 
 
+class UnknownRubric(BadInput):
+    """There is no rubric of a name."""
+
+
 class Approval(TomlForm):
     """Who approved a rubric and when, the version that was approved, and the name of the rubric."""
 
@@ -249,10 +253,7 @@ def find_rubric(name: str, agents_dir: Path | None) -> Rubric:
         file = folder / f"{name}{suffix}"
         if plain and file.is_file():
             return read_rubric(file)
-    raise BadInput(
-        f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}. The scorer, too, has to be "
-        f"started with MEMSHARE_AGENTS_DIR set to the folder that has {name}.rubric.toml."
-    )
+    raise UnknownRubric(f"Unknown rubric {name!r}: expected one of {', '.join(rubric_files(agents_dir))}.")
 
 
 def all_rubrics(agents_dir: Path | None) -> dict[str, Rubric]:

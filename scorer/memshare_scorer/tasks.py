@@ -42,7 +42,15 @@ from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
 from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
 from memshare_scorer.grading import KnownAgents, NotGraded, PairToGrade, grade, is_checked
-from memshare_scorer.rubric import Rubric, SeedsMean, find_rubric, rubric_files, threshold_for, without_seeds
+from memshare_scorer.rubric import (
+    Rubric,
+    SeedsMean,
+    UnknownRubric,
+    find_rubric,
+    rubric_files,
+    threshold_for,
+    without_seeds,
+)
 
 log = logging.getLogger(__name__)
 
@@ -105,9 +113,16 @@ class ScoreStage:
         task = pair.answered(journey).model_copy(update={"spaces": card.spaces(pair.submitter)})
         return self.run(journey, task, letter=journey) if pair.trial is None else self._try(journey, task, pair.trial)
 
+    def _rubric(self, name: str) -> Rubric:
+        try:
+            return find_rubric(name, self.agents_dir)
+        except UnknownRubric as error:
+            folder = f"MEMSHARE_AGENTS_DIR set to the folder that has {name}.rubric.toml"
+            raise BadInput(f"{error} The scorer, too, has to be started with {folder}.") from error
+
     def _try(self, journey: str, task: AnyPair, name: str) -> Outcome:
         """Grade the pair by a rubric that need not be approved, to see what it would say; nothing is remembered."""
-        rubric = find_rubric(name, self.agents_dir)
+        rubric = self._rubric(name)
         if not rubric.approved and any(one.check is not None for one in rubric.criteria):
             raise BadInput(
                 f"Rubric {name!r} is not approved, and has checks: its programs are not run before somebody has read "
@@ -126,7 +141,7 @@ class ScoreStage:
         Without a model nothing is graded but by programs: any other pair ends here, and a seed is given up, so that
         it can be tried again.
         `letter` is the id of the message where it is not derived from the journey's."""
-        rubric = find_rubric(task.rubric, self.agents_dir)
+        rubric = self._rubric(task.rubric)
         if not rubric.approved:
             file = rubric_files(self.agents_dir)[rubric.name]
             letter = letter or str(derived_id(journey, SCORE.name))

@@ -13,7 +13,7 @@ from memshare_broker.runtime.worker import WorkerPart, open_stage_services, work
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared, CompareTask
 from memshare_llm.batches import Batches
-from memshare_llm.build import fit_in_time, open_budget, open_deferred, open_deferring, open_limited, open_metering
+from memshare_llm.build import fit_in_time, hand_in_deferred, open_budget, open_deferring, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import KnownAgents, note_grade
@@ -66,8 +66,7 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
 
 
 def _pulse(settings: Settings, queues: Sequence[str]) -> None:
-    if calls := open_deferred(settings, settings.model_for("scorer")):
-        calls.take_turn()
+    hand_in_deferred(settings, settings.model_for("scorer"))
     pulse(settings, queues)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -19,9 +20,13 @@ from redis.connection import parse_url
 from memshare_broker.errors import BadInput
 from memshare_broker.rate_limits import parse_rate_limits
 from memshare_broker.sentinels import SCHEME, parse_sentinels
-from memshare_broker.toml_files import load
+from memshare_broker.toml_files import load, nearest_name
+
+log = logging.getLogger(__name__)
 
 Network = IPv4Network | IPv6Network
+OF_OTHERS = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP).*|IMAGE)|TEST_.+")
+"""Names after the prefix that Kubernetes has for a service memshare-…, or compose, or tests."""
 T = TypeVar("T", str, SecretStr)
 
 
@@ -140,3 +145,27 @@ def _form(settings: type[BaseSettings]) -> type[BaseModel]:
     fields: dict[str, Any] = {name: (field.annotation, field) for name, field in settings.model_fields.items()}
     providers: dict[str, Any] = dict.fromkeys(VARIABLES, (str, ""))
     return create_model("SettingsFile", __config__=ConfigDict(extra="forbid"), **fields, **providers)
+
+
+def warn_of_unknown(prefix: str, known: Iterable[str]) -> None:
+    """Log a warning of each variable that looks like a setting and is none of those that are known."""
+    names = tuple(map(str.upper, known))
+    _warn_of(tuple(sorted(name for name in os.environ if _is_unknown(name, prefix, names))), prefix, names)
+
+
+def _is_unknown(variable: str, prefix: str, known: tuple[str, ...]) -> bool:
+    """True if a variable looks like a setting, but no such setting exists; an empty variable sets nothing."""
+    name = variable.upper().removeprefix(prefix)
+    value = os.environ[variable]
+    if name == variable.upper() or name in known or not value or OF_OTHERS.fullmatch(name):
+        return False
+    is_of_service = name.split("_")[-1] == "PORT" and ("://" in value or nearest_name(name, known) is None)
+    return not is_of_service
+
+
+@cache  # so that a process says it once
+def _warn_of(variables: tuple[str, ...], prefix: str, known: tuple[str, ...]) -> None:
+    for variable in variables:
+        near = nearest_name(variable.upper().removeprefix(prefix), known)
+        advice = f"Did you mean {prefix}{near}?" if near else "docs/settings.md lists those that there are."
+        log.warning("%s is no setting of memshare, and does nothing. %s", variable, advice)

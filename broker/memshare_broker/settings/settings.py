@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -28,8 +26,8 @@ from memshare_broker.settings.file import (
     WebAddress,
     environment_before_file,
     unusable,
+    warn_of_unknown,
 )
-from memshare_broker.toml_files import NEAR
 
 
 class PlaceSettings(BaseModel):
@@ -312,11 +310,7 @@ class WatchingSettings(BaseModel):
     )
 
 
-log = logging.getLogger(__name__)
-
 PREFIX = "MEMSHARE_"
-OF_OTHERS = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP).*|IMAGE)|TEST_.+")
-"""Names after the prefix that Kubernetes has for a service memshare-…, or compose, or tests."""
 SHORT_TIMEOUT = 120  # seconds of a model: a run in steps takes as long as two calls of them
 SERVER_WAIT = 45.0  # seconds for which a call waits until its model's server can take it
 BESIDE_CALLS = 25  # seconds
@@ -379,27 +373,5 @@ def load_settings(data: Path | None = None) -> Settings:
     except ValidationError as error:
         raise unusable(error) from error
     if settings.log_format == "text" or logging.getLogger().handlers:  # without a handler it would be no JSON
-        _warn_of(tuple(sorted(filter(_is_unknown, os.environ))))
+        warn_of_unknown(PREFIX, Settings.model_fields)
     return settings
-
-
-def _is_unknown(variable: str) -> bool:
-    """True if a variable looks like a setting, but no such setting exists; an empty variable sets nothing."""
-    name = variable.upper().removeprefix(PREFIX)
-    value = os.environ[variable]
-    if name == variable.upper() or name.lower() in Settings.model_fields or not value or OF_OTHERS.fullmatch(name):
-        return False
-    is_of_service = name.split("_")[-1] == "PORT" and ("://" in value or _nearest(name) is None)
-    return not is_of_service
-
-
-def _nearest(name: str) -> str | None:
-    return next(iter(get_close_matches(name, map(str.upper, Settings.model_fields), 1, NEAR)), None)
-
-
-@cache  # so that a process says it once
-def _warn_of(variables: tuple[str, ...]) -> None:
-    for variable in variables:
-        near = _nearest(variable.upper().removeprefix(PREFIX))
-        advice = f"Did you mean {PREFIX}{near}?" if near else "docs/settings.md lists those that there are."
-        log.warning("%s is no setting of memshare, and does nothing. %s", variable, advice)

@@ -11,7 +11,7 @@ import redis
 from memshare.client.client import Client
 from memshare.client.rest.calls.conflicts import Contradiction
 from memshare_broker.errors import BadInput
-from memshare_broker.presence import AgentCard
+from memshare_broker.presence import AgentCard, Presence
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
@@ -95,9 +95,8 @@ def is_graded_by_programs(client: Client, rubric: str | None, kind: str | None) 
         return False
 
 
-def is_ever_graded(client: Client) -> bool:
-    """False where scorers have no model, and no agent at work has a kind of tasks that programs grade."""
-    workers = client.workers()
+def is_ever_graded(client: Client, workers: Iterable[Presence]) -> bool:
+    """False where scorers have no model, and no agent of these workers has a kind of tasks that programs grade."""
     return {worker.scorer_model for worker in workers} - {None} != {OFFLINE} or any(
         is_graded_by_programs(client, card.rubric, kind)
         for worker in workers

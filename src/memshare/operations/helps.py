@@ -89,9 +89,10 @@ def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: D
 
 def _needs(backend: Backend) -> str | None:
     """Name what chance lacks to withhold anything from a task that is graded; None where nothing is missing."""
-    if not is_ever_graded(backend.client):
+    workers = backend.client.workers()
+    if not is_ever_graded(backend.client, workers):
         return "a model, or a rubric that a program checks"
-    models = {card.model for worker in backend.client.workers() for card in worker.agents}
+    models = {card.model for worker in workers for card in worker.agents}
     return "a model that answers" if models == {OFFLINE} else None
 
 

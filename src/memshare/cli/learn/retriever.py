@@ -149,7 +149,8 @@ def status(
         print_status(found, in_detail=len(found.pools) == 1)
     else:
         with closing(Client(settings)) as memshare:
-            is_up, is_graded = bool(memshare.workers()), is_ever_graded(memshare)
+            workers = memshare.workers()
+            is_up, is_graded = bool(workers), is_ever_graded(memshare, workers)
         lacking = "that needs a model, or a rubric that a program checks"
         todo = f"{'' if is_up else 'start `memshare up` and '}submit tasks" if is_graded else lacking
         console.print(
