@@ -19,11 +19,12 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.messages import RecallRequest, Recollection
 from memshare_memory.door.service import RecallBatches
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
+from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.store import Layout
+from memshare_memory.stores.store import Layout, Order, Store, Where
 
 
 class OwnPool(NamedTuple):
@@ -42,11 +43,15 @@ class OwnPool(NamedTuple):
 class Door:
     """Recalls as agents ask for them, in this process."""
 
-    def __init__(self, recalls: RecallBatches) -> None:
+    def __init__(self, recalls: RecallBatches, store: Store) -> None:
         self._recalls = recalls
+        self._store = store
 
     def recall(self, request: RecallRequest) -> Recollection:
         return self._recalls.ask(request).result()
+
+    def first(self, where: Where, order: Order, limit: int) -> tuple[Memory, ...]:
+        return tuple(self._store.page(where, limit, None, order=order).memories)
 
 
 @contextmanager
@@ -64,4 +69,4 @@ def own_pool() -> Iterator[OwnPool]:
             sent: list[NextMessage] = []
             curate = Curate(pool, client, sent.extend)
             with closing(RecallBatches(lambda: recall)) as recalls:
-                yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent, Door(recalls))
+                yield OwnPool(recall, curate, Forgetting(pool, client), settle, standing, sent, Door(recalls, store))

@@ -30,6 +30,7 @@ from benchmarks.stream.shared_pool import SharedPool
 from benchmarks.stream.tasks import FAMILIES, PEOPLE, TaskSet, database_tasks, gym_tasks
 from memshare.demo.text_to_sql import Questions, read_questions
 from memshare.terminal.console import errors
+from memshare_broker.errors import MemshareError
 from memshare_llm.models import open_chat
 from memshare_memory.encoders.open_encoder import open_encoder
 
@@ -74,7 +75,7 @@ def main(
         if set_ == "gym"
         else (lambda at, number: database_tasks(at, tasks, unseen, number, questions))
     )
-    answers = len(arms) * len(orders) * (tasks + unseen)
+    answers = len(orders) * sum(unseen if one == "possible" else tasks + unseen for one in arms)
     errors.print(
         f"{answers:,} answers, some {answers * TOKENS:,} tokens; memshare asks for labels and concepts, too. "
         f"At three seconds each {answers * 3 / 3600:.1f} hours."
@@ -86,6 +87,7 @@ def main(
         found: dict[str, dict[int, list[Answered]]] = {}
         spent: dict[str, dict[str, int]] = {}
         sets: dict[int, TaskSet] = {}
+        broken = False
         try:
             for number in orders:
                 for name in arms:
@@ -96,10 +98,18 @@ def main(
                     found.setdefault(name, {})[number] = answered = _read(at / "answers.jsonl")
                     _run(name, at, sets[number], list(servers), relay, answered, at_once)
                     _count(spent.setdefault(name, {}), at / "answers.jsonl")
-        except KeyboardInterrupt:
-            errors.print("Broken off: what there is so far.")
-        figures = {"set": data.stem if data else set_, "models": ", ".join(servers), "orders": len(orders)}
+        except (KeyboardInterrupt, MemshareError) as error:
+            broken = True
+            errors.print(f"Broken off: {error}" if str(error) else "Broken off.")
+            errors.print(
+                f"What was answered so far: the same command goes on from {folder}."
+                if folder
+                else "What was answered so far; with --folder the same command would go on from there."
+            )
+        figures = {"set": data.stem if data else set_, "models": ", ".join(servers), "orders": ", ".join(map(str, orders))}
         print_figures("StreamBench's protocol", figures | _figures(found, spent, sets), as_json=as_json)
+    if broken:
+        raise typer.Exit(1)
 
 
 def _run(

@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.stream.tasks import PHASES, Phase, Task, TaskSet
 from memshare_agents.prompt import build_prompt
 from memshare_agents.roster import load_roster
-from memshare_broker.errors import MemshareError
+from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.wire.messages import Turn, derived_id
 from memshare_llm.chat import Chat
 from memshare_memory.encoders.encoder import Encoder
@@ -25,6 +25,11 @@ from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import masked
 
 K = 3  # examples
+TRIES = 6  # of one call, as workers have by default
+PAUSE = 1.0  # seconds after the first one; each is twice as long as the one before
+
+THE_MODELS = frozenset[Reason]({"cut off", "invalid reply", "time-out", "refused", "too long"})
+"""Reasons of no answer that lie with the model: it counts as wrong. After any other the arm breaks off."""
 
 Save = Callable[["Answered"], None]
 
@@ -81,10 +86,7 @@ class Bare:
         shown = self._shown(task, chat.name)
         turns = build_prompt(self._agent.kind(task.kind).instructions, shown, (Turn(role="user", content=task.prompt),))
         began = time.monotonic()
-        try:
-            answer = chat.reply(turns).text
-        except MemshareError:  # it took too long, or said nothing
-            answer = ""
+        answer = _reply(chat, turns)
         return Answered(
             phase,
             place,
@@ -124,6 +126,21 @@ class Bare:
     def _vector(self, prompt: str) -> np.ndarray:
         text = masked(prompt) if self._arm == "masked" else prompt
         return np.asarray(self._encoder.encode([text])[0])
+
+
+def _reply(chat: Chat, turns: Sequence[Turn]) -> str:
+    """The answer, tried again as workers do, empty where the model has none; raises where its server stays away."""
+    for tried in range(TRIES):
+        try:
+            return chat.reply(turns).text
+        except (TryAgain, GiveUp) as error:
+            if isinstance(error, TryAgain) and tried < TRIES - 1:
+                time.sleep(error.wait or (PAUSE * 2**tried if error.reason not in THE_MODELS else 0.0))
+            elif error.reason in THE_MODELS:
+                break
+            else:
+                raise
+    return ""
 
 
 def _memory(task: Task, answer: str, model: str) -> Memory:

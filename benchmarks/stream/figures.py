@@ -21,7 +21,7 @@ Orders = Mapping[int, Sequence[Answered]]
 
 
 def of_arm(orders: Orders) -> dict[str, Any]:
-    """The shares of right answers, and how many examples were shown."""
+    """The shares of right answers, how many examples were shown, and how many tasks the model had no answer for."""
     streams = [[one.right for one in some if one.phase == "stream"] for some in orders.values()]
     stream = [one for some in streams for one in some]
     unseen = [one for some in orders.values() for one in some if one.phase == "unseen"]
@@ -30,8 +30,9 @@ def of_arm(orders: Orders) -> dict[str, Any]:
         "last 100": _share([one for some in streams for one in some[-EDGE:]]),
         "stream": _share(stream),
         "unseen": _share([one.right for one in unseen]),
-        "examples": _share([len(one.shown) for some in orders.values() for one in some]),
-        "answers": len(stream) + len(unseen),
+        "shown": _share([len(one.shown) for some in orders.values() for one in some]),
+        "tasks": len(stream) + len(unseen),
+        "none": sum(not one.answer for some in orders.values() for one in some),
     }
 
 

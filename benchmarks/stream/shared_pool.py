@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from uuid import UUID
 
-from benchmarks.stream.arms import Answered, Save, batches
+from benchmarks.stream.arms import THE_MODELS, Answered, Save, batches
 from benchmarks.stream.relay import Relay
 from benchmarks.stream.tasks import PEOPLE, Phase, TaskSet, spoiled
 from benchmarks.support.up import running_up
@@ -73,6 +73,8 @@ class SharedPool:
         for place, task, journey in zip(places, tasks, ended, strict=True):
             shown = [self._memory(memory.id) for memory in journey.memories]
             assert any(shown) or not shown, f"no memory that was shown is in the pool {self._pool!r}"
+            if journey.dead is not None and journey.dead.reason not in THE_MODELS:
+                raise Unreachable(journey.dead.error)
             if journey.answer is not None:
                 self._relay.assert_sent(task.prompt, [memory.answer for memory in shown if memory is not None])
             found.append(

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from benchmarks.stream.arms import Answered, Bare
+from benchmarks.stream import arms
+from benchmarks.stream.arms import TRIES, Answered, Bare
 from benchmarks.stream.figures import by_author, difference, of_arm, places_of
 from benchmarks.stream.relay import relaying
 from benchmarks.stream.tasks import PEOPLE, Task, TaskSet, database_tasks, spoiled
+from memshare_broker.errors import Reason, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply
 from memshare_llm.models import open_chat
@@ -126,6 +128,48 @@ def test_the_places_that_a_person_took_are_counted_by_quarters_of_the_stream() -
     ]
 
 
+class Troubled(Echo):
+    """Fails so often with this reason before it answers."""
+
+    def __init__(self, reason: Reason, times: int) -> None:
+        super().__init__()
+        self.reason, self.times = reason, times
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
+        self.times -= 1
+        if self.times >= 0:
+            raise TryAgain("The server is away.", reason=self.reason)
+        return super().reply(turns, schema)
+
+
+def troubled(reason: Reason, times: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Answered]:
+    monkeypatch.setattr(arms, "PAUSE", 0.0)
+    (folder / "count.toml").write_text(AGENT)
+    saved: list[Answered] = []
+    Bare("alone", [Troubled(reason, times)], WordEncoder(), tasks("red 1", "blue 2"), folder).run([], 1, saved.append)
+    return saved
+
+
+def test_a_server_that_is_away_for_a_while_costs_no_right_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert [one.right for one in troubled("server error", TRIES - 1, tmp_path, monkeypatch)] == [True, True]
+
+
+def test_a_server_that_stays_away_ends_the_arm_and_nothing_is_kept_as_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TryAgain, match=r"The server is away\."):
+        troubled("model away", TRIES, tmp_path, monkeypatch)
+
+
+def test_a_model_that_has_no_answer_is_wrong_and_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = troubled("cut off", TRIES, tmp_path, monkeypatch)
+
+    assert [one.right for one in found] == [False, True]
+    assert of_arm({1: found})["none"] == 1
+
+
 def test_what_was_answered_is_not_asked_again_and_still_shown(tmp_path: Path) -> None:
     some = tasks(*STREAM, unseen=["red lamp 6"])
     whole = run("own", some, tmp_path)
@@ -191,8 +235,8 @@ def test_without_a_loss_an_interval_reaches_below_nothing_where_little_was_won()
 def test_an_arm_is_told_by_the_ends_of_its_stream_and_what_is_unseen() -> None:
     found = of_arm({1: [*answered("stream", "." * 100 + "r" * 100), *answered("unseen", "rr..")]})
 
-    assert {name: found[name] for name in ("first 100", "last 100", "stream", "unseen", "examples", "answers")} == {
-        "first 100": 0, "last 100": 1, "stream": 0.5, "unseen": 0.5, "examples": 1, "answers": 204
+    assert {name: found[name] for name in ("first 100", "last 100", "stream", "unseen", "shown", "tasks")} == {
+        "first 100": 0, "last 100": 1, "stream": 0.5, "unseen": 0.5, "shown": 1, "tasks": 204
     }  # fmt: skip
 
 
