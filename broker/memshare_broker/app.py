@@ -8,8 +8,8 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
-from memshare_broker.sentinels import SCHEME, parse_sentinels
 from memshare_broker.settings import Settings, load_settings
+from memshare_broker.settings_file import SCHEME, parse_sentinels
 
 App = Celery
 """The type of an app, for who hands one on without knowing what it is."""
@@ -28,8 +28,8 @@ def make_app(
     app = Celery(
         "memshare",
         set_as_current=False,
-        amqp="memshare_broker.runtime.celery_patches:Messaging",
-        events="memshare_broker.runtime.celery_patches:Events",
+        amqp="memshare_broker.celery_patches:Messaging",
+        events="memshare_broker.celery_patches:Events",
     )
 
     def configuration() -> dict[str, Any]:
@@ -80,7 +80,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "worker_soft_shutdown_timeout": 0,
         "worker_pool": "threads",
         "worker_concurrency": settings.concurrency,
-        "worker_consumer": "memshare_broker.runtime.celery_patches:CarefulConsumer",
+        "worker_consumer": "memshare_broker.celery_patches:CarefulConsumer",
         "worker_hijack_root_logger": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

@@ -28,7 +28,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from memshare_broker.errors import Unreachable
-from memshare_broker.sentinels import SCHEME, parse_sentinels
+from memshare_broker.settings_file import SCHEME, parse_sentinels
 
 log = logging.getLogger(__name__)
 

@@ -20,9 +20,8 @@ from pydantic import BaseModel
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import Hop
 from memshare_broker.errors import OUTAGES, NotYet, TryAgain
-from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.settings_file import PROVIDERS, parse_rate_limits, rate_limit_for
 from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat, FirstToken, ModelWindow, R, Reply, Window

@@ -6,7 +6,7 @@ import re
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
-from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.settings_file import PROVIDERS
 from memshare_llm.chat import BatchApi, Chat
 from memshare_llm.no_model import NoModel
 from memshare_llm.providers.endpoint import find_endpoint

@@ -13,9 +13,8 @@ from typing import Annotated, NamedTuple
 import redis
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from memshare_broker.agent_files import read_card
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.presence import AgentCard
+from memshare_broker.presence import AgentCard, read_card
 from memshare_broker.wire.grades import PROGRAM, CriterionScore, OfferedPair, Score
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_broker.wire.spaces import fits, owner_of

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from memshare.operations.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared

@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import SpanKind, StatusCode
 
 from memshare_broker.observe import gen_ai, tracing
-from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.settings_file import PROVIDERS
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, UselessReply
 from memshare_llm.limits.metered import Timed

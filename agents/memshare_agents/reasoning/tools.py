@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
 from memshare_agents.reasoning.short_term import ShortTermItem
 from memshare_agents.reasoning.tool_process import tables_of
-from memshare_broker.child_processes.pool import ask_child
+from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import BadInput, GiveUp, MemshareError
 from memshare_broker.observe.plain_text import plain
 

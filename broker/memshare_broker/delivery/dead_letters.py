@@ -11,11 +11,10 @@ import redis
 from celery import Celery
 from pydantic import Field
 
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.journey_records import forgo
-from memshare_broker.delivery.keys import DEAD
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import DEAD, Entry
 from memshare_broker.errors import BadInput, GiveUp, IdTaken, Reason, TryAgain
 from memshare_broker.observe.masking import masked
 from memshare_broker.observe.metrics import DEAD_REASONS

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import TypeAdapter
 
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.wire.grades import (
     GradedTask,
     MemoriesCredited,

@@ -17,7 +17,7 @@ from uuid import UUID
 import redis
 from pydantic import BaseModel, JsonValue
 
-from memshare_broker.delivery.keys import DEAD, ENDED, JOURNEY, KEPT, MESSAGES, RECENT, RESULT, journey_key, trace_key
+from memshare_broker.delivery.schema import DEAD, ENDED, JOURNEY, KEPT, MESSAGES, RECENT, RESULT, journey_key, trace_key
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import Record
 

@@ -19,9 +19,8 @@ from celery.states import REVOKED, SUCCESS
 from pydantic import JsonValue
 
 from memshare_broker.app import lists_of
-from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
-from memshare_broker.delivery.keys import (
+from memshare_broker.delivery.schema import (
     DONE,
     FAILED,
     INCARNATIONS,
@@ -29,6 +28,10 @@ from memshare_broker.delivery.keys import (
     PACE,
     PARKED,
     QUEUES,
+    CeleryResult,
+    Committed,
+    Entry,
+    Outgoing,
     journey_key,
     ledger_script,
     open_key,

@@ -25,16 +25,24 @@ from redis.exceptions import ResponseError
 from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
-from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
+from memshare_broker.delivery.incoming import (
+    DUE,
+    SHORT_REQUEST,
+    is_replayed,
+    may_come,
+    read_message,
+    refuse,
+    replayed,
+    unsigned,
+)
 from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
 from memshare_broker.observe import gen_ai, tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count
-from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.wire.messages import Cancellation, Message, Record
 from memshare_broker.wire.signing import Signer

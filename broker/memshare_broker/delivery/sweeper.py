@@ -18,24 +18,30 @@ from redis.lock import Lock
 from memshare_broker import leases
 from memshare_broker.app import lists_of
 from memshare_broker.connection import DOWN
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import (
+from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import (
     INCARNATIONS,
+    JOURNEY,
     LIFTED,
     MESSAGES,
+    PACE,
     PARKED,
     QUEUES,
+    RESULT,
+    STARTS,
     SWEEPING,
     SWEPT,
     UNACKED,
+    UNACKED_INDEX,
     WHY,
+    Entry,
     ledger_script,
     open_key,
 )
-from memshare_broker.delivery.publish import publish
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import INTERVAL, LIFETIME, forget, present_and_vanished, shorten_presences
 from memshare_broker.wire.messages import Parked
+from memshare_broker.wire.signing import Signer
 
 RELEASE = ledger_script("release")
 LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
@@ -264,3 +270,36 @@ def _id_in(item: bytes) -> str | None:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
     return str(message_id)
+
+
+FLEETING = (SWEEPING, SWEPT, INCARNATIONS, STARTS, LIFTED, PACE)
+"""Beginnings of keys that are no part of a backup."""
+
+
+def beside(key: str) -> list[str]:
+    """The keys that belong to one of ours and do not have our prefix: the result of a journey's first task."""
+    return [RESULT + key.removeprefix(JOURNEY)] if key.startswith(JOURNEY) else []
+
+
+def on_their_way(client: redis.Redis) -> list[str]:
+    """The keys of messages that are on their way to workers."""
+    queues = map(str, client.smembers(QUEUES))
+    return [place for queue in queues for place in lists_of(queue)] + [UNACKED, UNACKED_INDEX]
+
+
+def reopen(client: redis.Redis, signer: Signer | None) -> None:
+    """Make restored messages ones of this deployment, which its first sweep sends.
+
+    They are signed anew where they were signed, and overdue; those that wait for their time keep it.
+    """
+    parked = set(client.zrange(PARKED, 0, -1))
+    for queue in map(str, client.smembers(QUEUES)):
+        overdue = [str(message) for message in client.zrange(open_key(queue), 0, -1) if message not in parked]
+        if overdue:
+            client.zadd(open_key(queue), dict.fromkeys(overdue, 0.0))
+    if signer is None:
+        return
+    for message_id, text in client.hscan_iter(MESSAGES):
+        entry = Entry.model_validate_json(text)
+        if entry.signature is not None:
+            client.hset(MESSAGES, message_id, entry.signed(signer).model_dump_json())

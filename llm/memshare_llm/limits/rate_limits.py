@@ -13,7 +13,7 @@ from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from memshare_broker.errors import NotYet
-from memshare_broker.rate_limits import RateLimit
+from memshare_broker.settings_file import RateLimit
 from memshare_broker.wire.messages import Usage
 from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply
 

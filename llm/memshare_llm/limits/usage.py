@@ -14,10 +14,10 @@ import redis
 from redis.exceptions import RedisError
 
 from memshare_broker.observe.metrics import METRICS, Sample, count, observe
-from memshare_broker.runtime.worker import before_the_end
 from memshare_broker.scripts import Script
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Usage
+from memshare_broker.worker import before_the_end
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from memshare_broker.child_processes.pool import ask_child
+from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_scorer.rubric import Criterion, Rubric
 

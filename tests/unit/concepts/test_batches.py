@@ -15,8 +15,8 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.delivery.hops import EXTRACT
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage

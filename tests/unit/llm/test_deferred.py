@@ -12,7 +12,7 @@ import redis
 
 from memshare.client.pools import model_doubts
 from memshare_broker.delivery.hops import SCORE
-from memshare_broker.delivery.keys import PARKED
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.wire.messages import Turn
 from memshare_llm import deferred

@@ -10,8 +10,8 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Turn

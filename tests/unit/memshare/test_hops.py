@@ -9,8 +9,8 @@ import pytest
 
 from memshare.worker import parts
 from memshare_broker.app import make_app
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, CREDIT, HOPS, LEARN, OFFER, QUESTION, SCORE, SETTLE, Hop, hop_of
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentTask, derived_id

@@ -19,7 +19,7 @@ from memshare_agents.reasoning.sources.library import Library, index, pool_of
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_broker.settings import Settings
-from memshare_broker.settings.file import parse_networks
+from memshare_broker.settings_file import parse_networks
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
 from memshare_llm.providers.http_client import ReplyTooLong, open_client, retry_after

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from memshare_broker.child_processes.pool import ask_child
+from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Message
 

@@ -17,7 +17,7 @@ import httpx2
 
 from memshare_agents.reasoning.sources.extract_text import KINDS, Kind
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
-from memshare_broker.settings.file import Network
+from memshare_broker.settings_file import Network
 from memshare_broker.time_limit import Deadline, TimedStream
 from memshare_llm.providers.http_client import retry_after
 

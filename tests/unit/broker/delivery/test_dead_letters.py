@@ -11,8 +11,8 @@ from celery import Celery
 
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import UNREADABLE, DeadLetter, DeadLetters, Kind, letter_for, unreadable
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.settings import Settings
 

@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.observe.masking import hide, masked
 from memshare_broker.wire.messages import Turn

@@ -17,7 +17,7 @@ import memshare
 from memshare import AsyncMemory, BadInput, Forbidden, Memory, NotFound, NoToken, Stale, TooLarge, TryAgain
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for, unreadable
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.doors.conftest import bury
 
 TASK = "new lamp by the sea"

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from memshare_agents.roster import load_roster
-from memshare_broker.child_processes.pool import children_of
+from memshare_broker.child_processes import children_of
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import PROGRAM, Settlement
 from memshare_llm.no_model import NoModel

@@ -14,14 +14,13 @@ import redis
 from celery import Celery, signals
 from celery.bootsteps import CLOSE, RUN
 
+from memshare_broker import worker as watch_module
 from memshare_broker.app import make_app
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import open_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, open_key
 from memshare_broker.presence import PREFIX, present
-from memshare_broker.runtime import worker as watch_module
-from memshare_broker.runtime.worker import Pulse, WorkerWatch, takes_tasks
 from memshare_broker.settings import Settings
+from memshare_broker.worker import Pulse, WorkerWatch, takes_tasks
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 

@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare_broker.redis_server import socket_url
-from memshare_broker.settings.file import (
+from memshare_broker.settings_file import (
     PROVIDERS,
     ListenAddress,
     Login,
