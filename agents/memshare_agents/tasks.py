@@ -8,10 +8,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memshare_agents.answering import AnswerMade, Withholding, nearest_answer, withhold_one
-from memshare_agents.prompt import ask_for_question, build_prompt, cut_note, fit
+from memshare_agents.answering import (
+    AnswerMade,
+    Withholding,
+    ask_for_question,
+    build_prompt,
+    cut_note,
+    fit,
+    nearest_answer,
+    withhold_one,
+)
+from memshare_agents.reasoning.engine import Reasoner
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
 from memshare_broker.app import App
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
@@ -24,8 +32,8 @@ from memshare_broker.wire.grades import Question, QuestionTask, VerdictTask
 from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Embedding, Examples, SeedPair, Turn
 from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
-from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
-from memshare_llm.no_model import NoModelSet, has_model, needs_model
+from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
+from memshare_llm.models import NoModelSet, has_model, needs_model
 from memshare_memory.belief.lift import USUAL, HowMany
 from memshare_memory.contradictions.conflicts import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from memshare_agents.reasoning.reasoner import OPERATORS, Reasoner
+from memshare_agents.reasoning.engine import OPERATORS, Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.reasoning.toolbox import open_toolbox
 from memshare_agents.roster import Agent, cards, load_roster

@@ -26,12 +26,10 @@ from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import MOST
 from memshare_llm.chat import Chat, FirstToken, ModelWindow, R, Reply, Window
 from memshare_llm.deferred import DeferredCalls, deferring
-from memshare_llm.limits.budget import Budget, load_prices
+from memshare_llm.limits.budget import Budget, Metered, Metering, Payer, Timed, load_prices
 from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit, pace_of
-from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.usage import UsageLog
-from memshare_llm.models import open_batch_api, open_chat, server_of
-from memshare_llm.no_model import has_model
+from memshare_llm.models import has_model, open_batch_api, open_chat, server_of
 
 OUTSIDE = OUTAGES | {"rate limit", "server error", "time-out", "connection", "busy"}
 MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again

@@ -18,11 +18,11 @@ from memshare_broker.presence import AgentCard, read_card
 from memshare_broker.wire.grades import PROGRAM, CriterionScore, OfferedPair, Score
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_broker.wire.spaces import fits, owner_of
-from memshare_llm import quoting
+from memshare_llm import structured
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubt, Doubts
 from memshare_llm.structured import ReplyForm, Structured, ask, without_docstring
-from memshare_scorer.checking.programs import share
+from memshare_scorer.programs import share
 from memshare_scorer.rubric import POINTS, Criterion, Rubric
 
 
@@ -313,7 +313,7 @@ def conversation(
         explained = {one.name: [one.points, one.description, one.banded().model_dump()] for one in criteria}
     parts = [INSTRUCTIONS.format(domain=rubric.domain), *([KNOWN] if pair.known else []), *([AGAIN] if banded else [])]
     document = {name: value for name, value in pair._asdict().items() if name != "known" or value}
-    return quoting.conversation("\n\n".join(parts), {"criteria": explained, **document})
+    return structured.conversation("\n\n".join(parts), {"criteria": explained, **document})
 
 
 @lru_cache(maxsize=128)

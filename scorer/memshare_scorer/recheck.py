@@ -29,8 +29,8 @@ from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
-from memshare_scorer.checking.programs import share
 from memshare_scorer.grading import accepted, total
+from memshare_scorer.programs import share
 from memshare_scorer.rubric import POINTS, Rubric, find_rubric, threshold_for
 
 RECHECKS = "memshare:rechecks"  # hash: pool → the JSON of its last `Recheck`

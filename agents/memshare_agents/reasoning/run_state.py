@@ -12,8 +12,8 @@ from typing import NamedTuple
 from pydantic import Field
 
 from memshare_agents.reasoning.coordinator import COORDINATOR
+from memshare_agents.reasoning.knowledge import ShortTerm, ShortTermItem
 from memshare_agents.reasoning.operator import OperatorCall, OperatorProposal, OperatorResult, Verdict
-from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import MAX_PARTS, Step, Usage
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply

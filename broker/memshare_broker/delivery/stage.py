@@ -40,7 +40,7 @@ from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, su
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count
 from memshare_broker.presence import WORKER_INCARNATION
@@ -287,12 +287,12 @@ def _trace_ended(
 ) -> None:
     """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
     the run of the message that was first. `did` is that message and its record."""
-    about: gen_ai.Attributes = {"memshare.outcome": outcome, "memshare.reason": reason}
+    about: tracing.Attributes = {"memshare.outcome": outcome, "memshare.reason": reason}
     tracing.note(about)
     if first and _is_first(entry):
         name, told = f"task {entry.queue}", {}
         if entry.stage in (ANSWER.name, QUESTION.name):
-            name, told = f"invoke_agent {entry.queue}", gen_ai.invocation(entry.queue, *did)
+            name, told = f"invoke_agent {entry.queue}", tracing.invocation(entry.queue, *did)
         more = {**about, "error.type": reason, **told}
         tracing.root(entry.journey, name, lambda: ledger.submitted(entry.journey), more)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.errors import BadInput

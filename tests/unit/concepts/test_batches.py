@@ -23,7 +23,7 @@ from memshare_broker.wire.messages import Turn, Usage
 from memshare_concepts.tasks import Extracting
 from memshare_llm.batches import GATHER_AGAIN, MOST, Batches
 from memshare_llm.chat import RefusedReply, Reply
-from memshare_llm.limits.metered import unmetered
+from memshare_llm.limits.budget import unmetered
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

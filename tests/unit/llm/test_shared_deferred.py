@@ -17,7 +17,7 @@ from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import DEFERRED_AGAIN, Batches
 from memshare_llm.chat import Chat, Deferred, Reply
-from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.budget import Payer
 from memshare_trainer.labels import Labeller
 from memshare_trainer.percentages import Percentages
 from tests.support.judge import UNSPEAKABLE, LabelsByAnswer, document, labelled

@@ -12,10 +12,9 @@ from pathlib import Path
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.documents import Documents, Library, index, pool_of
 from memshare_agents.reasoning.sources.extract_text import SourcePage, one_line, page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
-from memshare_agents.reasoning.sources.library import Library, index, pool_of
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_broker.settings import Settings

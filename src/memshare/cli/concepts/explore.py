@@ -30,7 +30,7 @@ from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import Gap, OpenQuestions
 from memshare_llm.limits.budget import in_words, load_prices
 from memshare_llm.limits.usage import UsageLog, Used
-from memshare_llm.no_model import require_model
+from memshare_llm.models import require_model
 
 if TYPE_CHECKING:
     from memshare_concepts.asking.proposing import Proposer

@@ -17,7 +17,7 @@ from memshare.client.journey import begun_with
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare.operations.caller import TOKENS
-from memshare_agents.reasoning.sources.library import SUBMITTER
+from memshare_agents.reasoning.sources.documents import SUBMITTER
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.masking import masked
 from memshare_broker.wire.messages import AgentTask

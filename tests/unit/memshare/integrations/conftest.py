@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare import Memory
-from memshare_agents.prompt import NEXT_FROM_OTHERS
+from memshare_agents.answering import NEXT_FROM_OTHERS
 from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.client.conftest import backend, client, recall, shelf, url
 

@@ -11,8 +11,7 @@ import pytest
 import redis
 
 from memshare_agents.reasoning.sources import extract_text
-from memshare_agents.reasoning.sources.documents import Documents
-from memshare_agents.reasoning.sources.library import LENGTH, Library, Passage, index, pool_of
+from memshare_agents.reasoning.sources.documents import LENGTH, Documents, Library, Passage, index, pool_of
 from memshare_broker.errors import BadInput, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient

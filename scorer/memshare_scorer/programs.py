@@ -12,7 +12,7 @@ from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_scorer.rubric import Criterion, Rubric
 
-COMMAND = ("-m", "memshare_scorer.checking.child")
+COMMAND = ("-m", "memshare_scorer.check_process")
 LOOK_WITHIN = 60.0  # seconds for a module to be imported
 MEGABYTE = 2**20
 SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
