@@ -15,7 +15,6 @@ App = Celery
 """The type of an app, for who hands one on without knowing what it is."""
 
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
-REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)
 PRIORITY_STEPS = (0, 3, 6, 9)  # 0 goes first; others are rounded down to a step
 PRIORITY_SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and the step

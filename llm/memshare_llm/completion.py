@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.observe import tracing
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Usage
 from memshare_broker.wire.same_text import is_blank
 from memshare_llm.chat import RefusedReply, Reply, UselessReply

@@ -28,8 +28,7 @@ from memshare_agents.reasoning.operator import Arguments, Context, Operator, Ope
 from memshare_agents.reasoning.tool_process import tables_of
 from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import BadInput, GiveUp, MemshareError
-from memshare_broker.observe.masking import masked
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import masked, plain
 
 if TYPE_CHECKING:
     from mcp import Client

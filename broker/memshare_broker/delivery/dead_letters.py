@@ -16,8 +16,8 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.schema import DEAD, Entry
 from memshare_broker.errors import BadInput, GiveUp, IdTaken, Reason, TryAgain
-from memshare_broker.observe.masking import masked
 from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_broker.wire.signing import digest
 

@@ -20,7 +20,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
-from memshare_broker.observe.masking import cut, masked
+from memshare_broker.observe.safe_text import cut, masked
 from memshare_broker.wire.forms import readable
 from memshare_broker.wire.signing import SIGNATURE, Signer, signed_at
 

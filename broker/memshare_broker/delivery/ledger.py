@@ -39,8 +39,8 @@ from memshare_broker.delivery.schema import (
 )
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
-from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
+from memshare_broker.observe.safe_text import without_vectors
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Cancellation, Parked, Record
 

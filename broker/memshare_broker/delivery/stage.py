@@ -22,7 +22,6 @@ from celery.utils.time import get_exponential_backoff_interval
 from pydantic import JsonValue
 from redis.exceptions import ResponseError
 
-from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
@@ -43,6 +42,7 @@ from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareE
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count
+from memshare_broker.observe.safe_text import REPR_LENGTH
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.wire.messages import Cancellation, Message, Record
 from memshare_broker.wire.signing import Signer

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from celery import signals
 from celery.utils.log import ColorFormatter
 
-from memshare_broker.observe.masking import masked
-from memshare_broker.observe.plain_text import has_all_characters, plain, plain_json, plain_line
+from memshare_broker.observe.safe_text import has_all_characters, masked, plain, plain_json, plain_line
 
 
 def ids(**values: object) -> dict[str, dict[str, str]]:

@@ -28,7 +28,7 @@ from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext, SpanK
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from memshare_broker.errors import GiveUp, NotYet, TryAgain
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Message, Turn, Usage, derived_id
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from memshare_broker.errors import GiveUp
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_llm.chat import BatchJob
 from memshare_llm.providers.http_client import MAX_WORDS
 

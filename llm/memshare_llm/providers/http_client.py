@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 
 from memshare_broker.errors import GiveUp, Reason, TryAgain
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.time_limit import CallsInTime
 
 MAX_WORDS = 500

@@ -16,7 +16,7 @@ import httpx2
 import openai
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from memshare_llm.completion import read_choice

@@ -14,7 +14,7 @@ import redis
 from memshare_agents.roster import cards, load_roster
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_broker.presence import present
 from memshare_broker.settings import OFFLINE, SERVER_WAIT, Role, Settings
 from memshare_broker.wire.same_text import is_blank

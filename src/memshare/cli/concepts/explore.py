@@ -23,7 +23,7 @@ from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json, require_consent, short, stopping, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_broker.settings import Settings
 from memshare_concepts.asking.round import Explored, ExploredGaps, WantedQuestions
 from memshare_concepts.decisions import Decisions
