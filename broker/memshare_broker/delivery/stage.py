@@ -23,18 +23,9 @@ from pydantic import JsonValue
 from redis.exceptions import ResponseError
 
 from memshare_broker.connection import DOWN, is_outage
+from memshare_broker.delivery import incoming
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
-from memshare_broker.delivery.incoming import (
-    DUE,
-    SHORT_REQUEST,
-    is_replayed,
-    may_come,
-    read_message,
-    refuse,
-    replayed,
-    unsigned,
-)
 from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
 from memshare_broker.delivery.schema import Entry
@@ -114,7 +105,7 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
         bind=True,
         throws=(MemshareError,),
         resultrepr_maxsize=REPR_LENGTH,
-        Request=SHORT_REQUEST,
+        Request=incoming.SHORT_REQUEST,
         keeps_time=True,
     )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
@@ -130,8 +121,8 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
     @signals.task_revoked.connect(sender=work, weak=False)
     def cancel(request: Any, **_: Any) -> None:
         """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
-        entry, _message, _fault = read_message(request, stage.hop, tuple(request.args), request.kwargs)
-        if may_come(entry, stage.hop, services().signer):
+        entry, _message, _fault = incoming.read_message(request, stage.hop, tuple(request.args), request.kwargs)
+        if incoming.may_come(entry, stage.hop, services().signer):
             _cancel(app, services(), entry, "It was revoked.")
 
 
@@ -139,17 +130,17 @@ def _work(
     task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Record:
     # 1. Read the message. What cannot be read will not get better by waiting.
-    entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
-    if not may_come(entry, stage.hop, services.signer):
-        refuse(services.dead_letters, entry, unsigned(entry))
-    if is_replayed(entry, stage.hop, services.ledger):
-        refuse(services.dead_letters, entry, replayed(entry))
+    entry, message, fault = incoming.read_message(task.request, stage.hop, args, kwargs)
+    if not incoming.may_come(entry, stage.hop, services.signer):
+        incoming.refuse(services.dead_letters, entry, incoming.unsigned(entry))
+    if incoming.is_replayed(entry, stage.hop, services.ledger):
+        incoming.refuse(services.dead_letters, entry, incoming.replayed(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
     try:
         starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
     except IdTaken as error:
-        refuse(services.dead_letters, entry, error)
+        incoming.refuse(services.dead_letters, entry, error)
     if done is not None:
         return done
     if starts < 0:
@@ -160,7 +151,7 @@ def _work(
         crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
         return _bury(services, entry, crash, kind="crash")
 
-    now, due = time.time(), task.request.get(DUE) or 0.0
+    now, due = time.time(), task.request.get(incoming.DUE) or 0.0
     if entry.expires is not None and entry.expires <= max(now, due):
         _cancel(task.app, services, entry, "It was not begun by the time after which it was not to run (expires).")
         raise Ignore

@@ -35,7 +35,7 @@ def start_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[StartWatch]:
     """Starts the thread of a worker that is ready, with these pulses; its rounds are short."""
-    monkeypatch.setattr(watch_module, "INTERVAL", 0.05)
+    monkeypatch.setattr(watch_module.presence, "INTERVAL", 0.05)
     before = list(signals.worker_shutdown.receivers)
     known = settings.model_copy(update={"heartbeat": tmp_path / "heartbeat"})
     started: list[WorkerWatch] = []
@@ -55,7 +55,7 @@ def start_watch(
 def test_a_child_that_a_worker_forks_does_not_withdraw_it(
     start_watch: StartWatch, redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_module, "INTERVAL", 60)  # what is withdrawn stays away
+    monkeypatch.setattr(watch_module.presence, "INTERVAL", 60)  # what is withdrawn stays away
     start_watch()
     wait_for((tmp_path / "heartbeat").exists, 10, "the first heartbeat")
 
