@@ -96,7 +96,6 @@ def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
 
 
 def cards(settings: Settings) -> list[AgentCard]:
-    """The cards of this machine's agents, with the facts that clients need."""
     model = settings.model_for("agents")
     return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
 

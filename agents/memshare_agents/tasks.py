@@ -123,7 +123,7 @@ class AnswerStage:
                 pool,
                 k,
                 mode,
-                beside=beside,
+                beside=tuple(beside),
                 kind=task.kind,
                 not_shown=task.not_shown,
                 asked_by=task.submitter,

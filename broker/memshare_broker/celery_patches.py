@@ -180,26 +180,18 @@ class _CarefulReader:
 
 
 class Channel(_CarefulReader, _OneClient, kombu_redis.Channel):
-    """A channel to one Redis."""
-
     QoS = QoS
 
 
 class SentinelChannel(_CarefulReader, _OneClient, kombu_redis.SentinelChannel):
-    """A channel to the Redis that sentinels name."""
-
     QoS = QoS
 
 
 class Transport(kombu_redis.Transport):
-    """The transport to one Redis."""
-
     Channel = Channel
 
 
 class SentinelTransport(kombu_redis.SentinelTransport):
-    """The transport to the Redis that sentinels name."""
-
     Channel = SentinelChannel
 
 

@@ -268,7 +268,7 @@ def worker_app(*parts: WorkerPart) -> Celery:
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
                 for part in serving:
                     part.warm(settings, served)
-        logs.leave_to_celery()
+        logging.getLogger().handlers.clear()  # Celery makes its own, in a file where it is told to
 
     @signals.worker_shutting_down.connect(weak=False)
     def end(how: str, **_: Any) -> None:

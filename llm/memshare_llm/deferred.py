@@ -188,7 +188,6 @@ class DeferredCalls:
         return False
 
     def _note(self, name: str, batch: DeferredBatch, job: str) -> None:
-        """Note that the provider has a batch."""
         at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(batch.since))
         with self._client.pipeline() as note:
             note.hset(BATCHES, name, batch.model_copy(update={"job": job}).model_dump_json())

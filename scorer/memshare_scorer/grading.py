@@ -85,7 +85,7 @@ class Range(NamedTuple):
 
 
 def scale(criteria: Sequence[Criterion], ranges: Mapping[str, Range]) -> dict[str, CriterionScore]:
-    """Ranges of the criteria that apply, scaled by 100 / Σ points.
+    """Ranges of all or some of the criteria that apply, scaled by 100 / Σ points.
 
     Low, high and points are all scaled: the points sum to 100, whichever criteria apply, and the formula
     of `total` holds on what is reported.
@@ -96,6 +96,7 @@ def scale(criteria: Sequence[Criterion], ranges: Mapping[str, Range]) -> dict[st
             low=ranges[one.name].low * factor, high=ranges[one.name].high * factor, points=one.points * factor
         )
         for one in criteria
+        if one.name in ranges
     }
 
 

@@ -8,8 +8,8 @@ retained, as the answer to the whole is made of them.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID
 
@@ -107,7 +107,6 @@ class ShortTerm:
         return replace(self, items=tuple(replace(i, strength=1.0) if i.label in used else i for i in self.items))
 
     def fade(self) -> ShortTerm:
-        """After one more step."""
         faded = (i if i.kind in LASTING else replace(i, strength=i.strength * self.decay) for i in self.items)
         return replace(self, items=tuple(item for item in faded if item.strength >= self.threshold))
 
@@ -145,70 +144,59 @@ Sort = Literal["time", "score", "credibility"]
 _KEYS: dict[Sort, SortKey] = {"time": "created", "score": "score", "credibility": "credibility"}
 
 
+@dataclass
 class Knowledge:
     """The pools of one task: `k` memories a search, 0 for a task that wants none, and never those in `not_shown`."""
 
-    def __init__(
-        self,
-        memory: MemoryClient,
-        pool: str,
-        k: int,
-        mode: Mode,
-        *,
-        beside: Sequence[str] = (),
-        kind: str | None = None,
-        not_shown: tuple[UUID, ...] = (),
-        asked_by: str | None = None,
-    ) -> None:
-        self._memory = memory
-        self._pool = pool
-        self._beside = tuple(beside)
-        self._k = k
-        self._mode = mode
-        self._kind = kind
-        self._not_shown = not_shown
-        self._asked_by = asked_by
-        self._version: int | None = None
-        self.seconds: list[float] = []
-        """How long each search took."""
+    memory: MemoryClient
+    pool: str
+    k: int
+    mode: Mode
+    beside: tuple[str, ...] = ()
+    kind: str | None = None
+    not_shown: tuple[UUID, ...] = ()
+    asked_by: str | None = None
+    seconds: list[float] = field(default_factory=list)
+    """How long each search took."""
+    _version: int | None = None
 
     @property
     def retriever_version(self) -> int:
         """The version of the retriever that the last search used, or that is in use where there was none."""
         if self._version is None:
-            nothing = RecallRequest(pool=self._pool, text="", k=0, new_pool=True)
-            self._version = self._memory.recall(nothing).retriever_version
+            nothing = RecallRequest(pool=self.pool, text="", k=0, new_pool=True)
+            self._version = self.memory.recall(nothing).retriever_version
         return self._version
 
     def _sorted(self, conditions: Conditions, order: Order) -> list[ShortTermItem]:
         """The first memories that agents may be shown, in an order; by credibility pool by pool."""
-        where = conditions.where(status="active", ids_not=self._not_shown)
+        where = conditions.where(status="active", ids_not=self.not_shown)
         where = replace(where, credibility_from=max(FLOOR, where.credibility_from or 0.0))
-        pools = (self._pool, *self._beside)
-        found = [one for pool in pools for one in self._memory.first(replace(where, pool=pool), order, self._k)]
-        if self._beside and order.by != "credibility":
+        pools = (self.pool, *self.beside)
+        found = [one for pool in pools for one in self.memory.first(replace(where, pool=pool), order, self.k)]
+        if self.beside and order.by != "credibility":
             found.sort(key=lambda one: getattr(one, order.by) or 0.0, reverse=not order.ascending)
-        return [_item(Found(memory=one, similarity=0.0)) for one in found[: self._k]]
+        return [_item(Found(memory=one, similarity=0.0)) for one in found[: self.k]]
 
     def search(self, text: str, among: Conditions, sort: Sort | None = None) -> list[ShortTermItem]:
         """The memories that are nearest to a text, best first; or with `sort` the first ones, whatever the text."""
-        if self._k == 0:
+        if self.k == 0:
             return []
         if sort is not None:
             return self._sorted(among, Order(_KEYS[sort]))
         wanted = RecallRequest(
-            pool=self._pool,
-            beside=self._beside,
+            pool=self.pool,
+            beside=self.beside,
             text=text,
-            k=self._k,
-            mode=self._mode,
-            among=among.where(ids_not=self._not_shown),
-            kind=self._kind,
+            k=self.k,
+            mode=self.mode,
+            among=among.where(ids_not=self.not_shown),
+            kind=self.kind,
             new_pool=True,
-            asked_by=self._asked_by,
+            asked_by=self.asked_by,
         )
         began = time.monotonic()
-        recalled = self._memory.recall(wanted)
+        recalled = self.memory.recall(wanted)
         self.seconds.append(time.monotonic() - began)
         self._version = recalled.retriever_version
         return [_item(one) for one in recalled.found]

@@ -60,9 +60,6 @@ class RunBudget:
         if self._clock() >= self._end:
             raise UsedUp(f"its time of {self._limits.seconds:g} seconds is over")
 
-    def pay(self, usage: Usage) -> None:
-        self.usage += usage
-
 
 class Paid(ChatAround):
     """A chat model for one step of a run. A call raises `UsedUp` where it would begin without a budget.
@@ -90,7 +87,7 @@ class Paid(ChatAround):
 
     def _pay(self, usage: Usage) -> None:
         self.usage += usage
-        self._budget.pay(usage)
+        self._budget.usage += usage
 
 
 Grounds = tuple[tuple[ShortTermItem, float], ...]
@@ -113,7 +110,6 @@ class RunPart:
 
     @property
     def is_whole(self) -> bool:
-        """True if it is the task's own question."""
         return self.depth == 0
 
 

@@ -91,7 +91,6 @@ class DeadLetters:
         return sorted(letters, key=lambda letter: letter.died)
 
     def ids(self) -> list[str]:
-        """The ids of all dead letters."""
         return [str(message) for message in self._client.hkeys(DEAD)]
 
     def __contains__(self, letter_id: str) -> bool:

@@ -54,7 +54,6 @@ class Hop(Generic[M, R]):
     """Fields of the record that only a trace shows: they are kept for MEMSHARE_KEEP_TRACES_DAYS. None: all of them."""
 
     def of(self, agent: str) -> Hop[M, R]:
-        """The same hop at one agent."""
         return replace(self, task=self.task.replace(AGENT, agent), queue=self.queue.replace(AGENT, agent))
 
     def read(self, body: object) -> M:
@@ -95,7 +94,6 @@ class NextMessage(NamedTuple):
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The body as it travels."""
         return self.body.model_dump(mode="json", exclude_none=not self.hop.journey_at)
 
     def entry(self, journey: str = "", priority: Priority = USUAL_PRIORITY) -> Entry:

@@ -135,7 +135,6 @@ def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once
 
 
 def unnote(client: redis.Redis, journey: str, *names: str) -> None:
-    """Let a journey show no more what was told of it under these names."""
     client.hdel(journey_key(journey), *names)
 
 

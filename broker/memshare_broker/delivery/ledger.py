@@ -36,7 +36,6 @@ def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryRe
 
 
 def revoked(app: Celery, task_id: str, why: str) -> CeleryResult:
-    """Result of a task that was cancelled."""
     backend: Any = app.backend
     return _result(backend, task_id, backend.prepare_exception(TaskRevokedError(why)), REVOKED, None)
 
@@ -185,7 +184,6 @@ class Ledger:
         return cast(CancelOutcome, reply.decode())
 
     def open_of(self, ids: Sequence[str]) -> list[Entry]:
-        """The open messages among these ids."""
         texts = self._client.hmget(schema.MESSAGES, list(ids)) if ids else []
         return [Entry.model_validate_json(text) for text in texts if text]
 
@@ -262,7 +260,6 @@ class Ledger:
         return {queue: self.open_in(queue) for queue in queues}
 
     def open_in(self, queue: str) -> int:
-        """How many messages of a queue are open."""
         return self._client.zcard(open_key(queue))
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:

@@ -78,7 +78,6 @@ def ledger_script(name: str, *before: str) -> Script:
 
 
 def open_key(queue: str) -> str:
-    """The open messages of a queue."""
     return OPEN + queue
 
 
@@ -88,7 +87,6 @@ def since_key(queue: str) -> str:
 
 
 def journey_key(journey: str) -> str:
-    """The records of a journey."""
     return JOURNEY + journey
 
 
@@ -124,7 +122,6 @@ class Entry(Message):
         return digest(self.body) if self.begins and self.id == self.journey else ""
 
     def signed(self, signer: Signer) -> Entry:
-        """The same message with a signature of this deployment."""
         return self.model_copy(update={"signature": signer.sign(self.task, self.id, self.journey, self.body)})
 
 

@@ -26,7 +26,7 @@ from memshare_broker.connection import DOWN, is_outage
 from memshare_broker.delivery import incoming
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
 from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
-from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
+from memshare_broker.delivery.ledger import Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
@@ -198,6 +198,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
     # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of
     # the message may have been first: then its record stands, and so does what follows from it.
     record = outcome.record.model_dump(mode="json")
+    facts = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
     properties = task.request.properties or {}
     committed = services.ledger.commit(
         entry,
@@ -208,7 +209,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         ],
         result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),
-        facts=_facts(stage, outcome, record),
+        facts=facts | dict(outcome.kept),
         details=stage.hop.details,
         tag=properties.get("delivery_tag", ""),
     )
@@ -217,12 +218,6 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         task.request.ignore_result = True  # it is stored already
     _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, did=(message, outcome.record))
     return committed.record
-
-
-def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
-    """The facts known for ever of the journey, if it is kept."""
-    told = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
-    return told | dict(outcome.kept)
 
 
 def _countdown(error: TryAgain, failed: Failures) -> float:

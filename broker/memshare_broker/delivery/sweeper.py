@@ -44,7 +44,6 @@ class ParkedMessages:
         return sorted(waiting, key=lambda parked: parked.until)
 
     def why(self, message_id: str) -> Parked | None:
-        """Why a message waits beside its queue, if it does."""
         return self.of([message_id]).get(message_id)
 
     def of(self, ids: Sequence[str]) -> dict[str, Parked]:

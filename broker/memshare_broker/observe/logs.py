@@ -77,11 +77,6 @@ def is_json() -> bool:
     return any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers)
 
 
-def leave_to_celery() -> None:
-    """Let Celery make the handlers of this process's worker, in a file where it is told to."""
-    logging.getLogger().handlers.clear()
-
-
 def _ids_of(record: logging.LogRecord) -> dict[str, str]:
     """The ids of a line of ours, or of one of Celery's about a task."""
     found: dict[str, str] = dict(getattr(record, "ids", {}))

@@ -162,7 +162,6 @@ def end() -> None:
 
 
 def wanted(environment: Mapping[str, str]) -> bool:
-    """True if these variables ask for traces."""
     if environment.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
     exporter = environment.get("OTEL_TRACES_EXPORTER", "").strip()

@@ -117,7 +117,6 @@ class Budget:
             self._client.hset(CAPS, holder.hold, cap.model_dump_json())
 
     def caps(self) -> dict[Holder, Cap]:
-        """Every cap, by kind and name."""
         caps = self._client.hgetall(CAPS).items()
         return {_holder(str(hold)): Cap.model_validate_json(text) for hold, text in sorted(caps)}
 

@@ -130,7 +130,6 @@ class UsageLog:
         self._writer.add(_amounts(day_of(self._clock()), charge))
 
     def took(self, model: str, seconds: float) -> None:
-        """Note how long a model took to reply."""
         self._count(observe("memshare_model_seconds", seconds, model=model))
 
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:

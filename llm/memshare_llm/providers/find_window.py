@@ -43,12 +43,10 @@ def find_window(provider: str, model: str) -> Window | None:
             for name, setting in _LISTED.items():
                 if size := _size(entry.get(name)):
                     return Window(size, setting)
-        return None if address == OWN[provider] else _of_llama_cpp(ask) or _of_ollama(ask, model)
-
-
-def _of_llama_cpp(ask: Ask) -> Window | None:
-    size = _size(_dict(ask("/props").get("default_generation_settings")).get("n_ctx"))
-    return Window(size, LLAMA_CPP) if size else None
+        if address == OWN[provider]:
+            return None
+        size = _size(_dict(ask("/props").get("default_generation_settings")).get("n_ctx"))
+        return Window(size, LLAMA_CPP) if size else _of_ollama(ask, model)
 
 
 def _of_ollama(ask: Ask, model: str) -> Window | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import httpx2
 from mistralai.client import Mistral
@@ -19,9 +19,6 @@ from memshare_llm.providers.batch_jobs import ENDPOINT, LISTED, BatchJobs
 from memshare_llm.providers.endpoint import find_endpoint
 from memshare_llm.providers.http_client import MAX_REPLY_BYTES, open_client, translate
 from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
-
-if TYPE_CHECKING:
-    from mistralai.client.models import ChatCompletionRequestMessageTypedDict, ResponseFormatTypedDict
 
 
 class MistralChat:
@@ -48,13 +45,12 @@ class MistralChat:
         )
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        messages = [_message(turn) for turn in turns]
         limit = self._limit.of(schema)
         try:
             self._client.chat.complete(
                 model=self._model,
-                messages=messages,
-                response_format=_response_format(schema) if schema else None,
+                messages=_messages(turns),
+                response_format=_response_format(schema, "schema_definition") if schema else None,
                 max_tokens=limit or UNSET,
             )
         except MistralError as error:
@@ -72,23 +68,14 @@ class MistralChat:
         raise NoLogprobs(f"{self.name} does not tell the probabilities of its tokens.")
 
 
-def _message(turn: Turn) -> ChatCompletionRequestMessageTypedDict:
-    if turn.role == "system":
-        return {"role": "system", "content": turn.content}
-    if turn.role == "assistant":
-        return {"role": "assistant", "content": turn.content}
-    return {"role": "user", "content": turn.content}
+def _messages(turns: Sequence[Turn]) -> Any:
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
-def _response_format(schema: type[BaseModel]) -> ResponseFormatTypedDict:
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": schema_name(schema),
-            "schema_definition": strict_schema(schema),
-            "strict": True,
-        },
-    }
+def _response_format(schema: type[BaseModel], key: str) -> Any:
+    """`key` is where the schema stands: the SDK has another word for it than the API."""
+    form = {"name": schema_name(schema), key: strict_schema(schema), "strict": True}
+    return {"type": "json_schema", "json_schema": form}
 
 
 HOURS = 24
@@ -98,17 +85,14 @@ class MistralBatches(BatchJobs, MistralChat):
     """The jobs of a model, which is named with the job and not with each request."""
 
     def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
-        """The body of the request for a reply."""
-        body: dict[str, object] = {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+        body: dict[str, object] = {"messages": _messages(turns)}
         if schema:
-            form = {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": form}
+            body["response_format"] = _response_format(schema, "schema")
         if limit := self._limit.of(schema):
             body["max_tokens"] = limit
         return body
 
     def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
-        """The reply in a completion; raises as `read_completion` does."""
         return self._limit.read(self.name, body, schema)
 
     def _upload(self, name: str, content: bytes) -> bytes:
@@ -130,7 +114,6 @@ class MistralBatches(BatchJobs, MistralChat):
         return self._told(lambda: self._client.batch.jobs.get(job_id=job))
 
     def download(self, file: str) -> bytes:
-        """A file of replies."""
         return self._told(lambda: self._client.files.download(file_id=file).read())
 
     def _told(self, call: Callable[[], object]) -> bytes:

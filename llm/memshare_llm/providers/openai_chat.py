@@ -75,16 +75,18 @@ class OpenAIChat:
         return self.read(completion, schema)
 
     def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
-        """The body of the request for a reply."""
         body = self._body(turns)
         if schema:
-            body["response_format"] = _response_format(schema)
+            form: ResponseFormatJSONSchema = {
+                "type": "json_schema",
+                "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
+            }
+            body["response_format"] = form
         if limit := self._limit.of(schema):
             body[LIMIT] = limit
         return body
 
     def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
-        """The reply in a completion; raises as `read_completion` does."""
         return self._limit.read(self.name, body, schema)
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
@@ -130,13 +132,6 @@ def translated(model: str) -> Iterator[None]:
         raise translate(model, error, error.response) from None
     except openai.APIError as error:
         raise translate(model, error) from error
-
-
-def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
-    }
 
 
 class _Likely(BaseModel):
@@ -194,7 +189,6 @@ class OpenAIBatches(BatchJobs, OpenAIChat):
         return self._told(f"/batches/{job}")
 
     def download(self, file: str) -> bytes:
-        """A file of replies."""
         return self._told(f"/files/{file}/content")
 
     def _sent(self, path: str, body: dict[str, object], **more: Any) -> bytes:

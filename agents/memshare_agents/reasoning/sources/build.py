@@ -121,8 +121,7 @@ class Browser:
         """
         source = source.strip()
         if _SCHEME.match(source):
-            url, body = self._fetcher.fetch(source)
-            return page_of(url, body.data, body.kind, body.charset)
+            return page_of(*self._fetcher.fetch(source))
         if self._documents is None:
             raise BadInput(f"{source[:200]!r} is no URL, and there are no documents: MEMSHARE_DOCUMENTS is not set.")
         return self._documents.page(source, self._documents.data(source))

@@ -143,7 +143,6 @@ class Passage(Message):
 
 
 def pool_of(places: Sequence[Path]) -> str:
-    """The name of the pool for the documents in these places."""
     names = "\n".join(sorted(map(str, places)))
     return f"documents-{blake2b(names.encode(), digest_size=8).hexdigest()}"
 
@@ -180,7 +179,6 @@ def memories_of(pool: str, document: UUID, page: SourcePage, created: float) -> 
 
 
 def passage_of(found: Found) -> Passage:
-    """The passage that was found."""
     heading, _, text = found.memory.answer.partition("\n")
     title, _, source = heading.partition(_BETWEEN)
     return Passage(text=text, source=source, title=title, similarity=found.similarity, memory_id=found.memory.id)
@@ -216,7 +214,10 @@ class _Index:
         self._alive = alive
 
     def update(self) -> dict[str, UUID]:
-        stored = self._stored()
+        stored: defaultdict[UUID, set[UUID]] = defaultdict(set)
+        for passage in self._memory.every(Where(pool=self._name, kind=KIND)):
+            for document in passage.parents:
+                stored[document].add(passage.id)
         wanted: dict[str, UUID] = {}
         for source in self._documents:
             self._alive()
@@ -230,17 +231,10 @@ class _Index:
             except (BadInput, GiveUp) as error:
                 log.warning("Left out of the index: %r: %s", source, error)
         gone = [one for document, passages in stored.items() if document not in wanted.values() for one in passages]
-        self._remove(gone)
+        if gone:
+            self._memory.forget(Forget(ids=tuple(gone)))
         log.info("The documents are indexed. pool=%s documents=%d", self._name, len(wanted))
         return wanted
-
-    def _stored(self) -> Mapping[UUID, set[UUID]]:
-        """The passages of each document that are in the store."""
-        stored: defaultdict[UUID, set[UUID]] = defaultdict(set)
-        for passage in self._memory.every(Where(pool=self._name, kind=KIND)):
-            for document in passage.parents:
-                stored[document].add(passage.id)
-        return stored
 
     def _add(self, source: str, document: UUID, data: bytes) -> None:
         page = self._documents.page(source, data)
@@ -251,10 +245,6 @@ class _Index:
             self._memory.restore(passages[start : start + BATCH])
         log.info("Indexed %r: %d passages.", source, len(passages))
 
-    def _remove(self, passages: Sequence[UUID]) -> None:
-        if passages:
-            self._memory.forget(Forget(ids=tuple(passages)))
-
 
 LOOK_AGAIN, HOLD = 3.0, "documents"  # seconds until a task is tried again that waits for its documents
 
@@ -262,17 +252,14 @@ LOOK_AGAIN, HOLD = 3.0, "documents"  # seconds until a task is tried again that 
 class Library:
     """The documents of the settings as they were when they were indexed. Safe to use from many threads."""
 
-    def __init__(self, memory: MemoryClient, name: str, documents: Mapping[str, UUID] | None = None) -> None:
-        """`name` is that of the documents' own pool, `documents` their ids by what they are called.
-
-        Without `documents` they are still being indexed, until `open` is called.
-        """
+    def __init__(self, memory: MemoryClient, name: str) -> None:
+        """`name` is that of the documents' own pool. They are still being indexed, until `open` is called."""
         self._memory = memory
         self._name = name
-        self._documents = documents
+        self._documents: Mapping[str, UUID] | None = None
 
     def open(self, documents: Mapping[str, UUID]) -> None:
-        """From now on these documents can be searched."""
+        """From now on these documents can be searched: their ids, by what they are called."""
         self._documents = documents
 
     def require_indexed(self) -> Mapping[str, UUID]:
@@ -283,7 +270,6 @@ class Library:
 
     @property
     def sources(self) -> list[str]:
-        """Names of the documents, in order."""
         return sorted(self.require_indexed())
 
     def search(self, text: str, k: int, documents: Sequence[str] = ()) -> list[Passage]:

@@ -41,7 +41,9 @@ def open_library(memory: MemoryClient, folder: Path, redis_client: redis.Redis) 
     def opened() -> Library:
         documents = Documents([folder], 1_000_000)
         name = pool_of(documents.places)
-        return Library(memory, name, index(memory, name, documents, redis_client))
+        library = Library(memory, name)
+        library.open(index(memory, name, documents, redis_client))
+        return library
 
     return opened
 
@@ -217,7 +219,8 @@ def test_documents_of_another_folder_are_in_another_pool(
     documents = Documents([other], 100_000)
     name = pool_of(documents.places)
 
-    second = Library(memory, name, index(memory, name, documents, redis_client))
+    second = Library(memory, name)
+    second.open(index(memory, name, documents, redis_client))
 
     assert {one.source for one in find(second, "lamp", 50)} == {"cat.txt"}
     assert "cat.txt" not in {one.source for one in find(library, "lamp", 50)}

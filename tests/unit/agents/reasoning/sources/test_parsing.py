@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_takes_its_page_with_it_and_no_other() -> None:
     with pytest.raises(GiveUp, match=r"'lamp\.html' could not be finished: .* ended with signal 9"):
         parse("lamp.html", WELL, "html", None, 1_000)
 
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
 
 
 @pytest.fixture
@@ -136,7 +136,7 @@ def test_a_process_with_nothing_to_do_ends_and_another_one_is_started() -> None:
     parse("lamp.html", WELL, "html", None, 1_000)
     wait_for(lambda: not parsing(), 10, "its end")
 
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
 
 
 def test_what_takes_a_page_apart_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -168,7 +168,7 @@ def test_page_after_page_of_a_large_process_is_read_by_the_same_one() -> None:
         [one] = parsing()
 
     assert len(large) == child_processes.FRESH
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
     assert parsing() == [one]
 
 
