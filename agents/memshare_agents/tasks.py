@@ -87,7 +87,8 @@ class AnswerStage:
         self.check_caps(self.agent.name, task.submitter)
 
         examples = self._examples(journey, task)
-        k = self._given(task) if examples is None else examples.number
+        given = next(one for one in (task.memories, self.agent.memories, USUAL) if one is not None)
+        k = given if examples is None else examples.number
         pool, *beside = self._pools(task)
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
@@ -182,10 +183,6 @@ class AnswerStage:
         if task.pools is not None and first not in task.pools:
             raise BadInput(f"The answer would be kept in the pool {first!r}, which is not among the task's pools.")
         return (first, *(one for one in others if task.pools is None or one in task.pools))
-
-    def _given(self, task: AgentTask) -> int:
-        """How many the task says, else the agent's file, else as many as usual."""
-        return next(one for one in (task.memories, self.agent.memories, USUAL) if one is not None)
 
     def _counted(self, recalls: Sequence[float], said: AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name

@@ -208,7 +208,8 @@ def serve(answer: Callable[[Request, bytes], dict[str, object]]) -> None:
             data = connection.recv_bytes()
         except EOFError:
             return
-        _limit_memory(request["memory"])
+        if sys.platform == "linux":  # elsewhere the limit is not to be had: that of time remains
+            resource.setrlimit(resource.RLIMIT_AS, (request["memory"], resource.getrlimit(resource.RLIMIT_AS)[1]))
         found: dict[str, object]
         try:
             found = answer(request, data)
@@ -242,11 +243,6 @@ def function_of(name: str, folder: str) -> Callable[..., object]:
     if not callable(function):
         raise GiveUp(f"the module {module_name!r} has no function {function_name!r}")
     return function  # type: ignore[no-any-return]
-
-
-def _limit_memory(size: int) -> None:
-    if sys.platform == "linux":  # elsewhere the limit is not to be had: that of time remains
-        resource.setrlimit(resource.RLIMIT_AS, (size, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 def _peak() -> int:

@@ -137,8 +137,7 @@ class Batches(Generic[T, R]):
                 return call(tasks[:1])
             if error.reason not in TOO_MUCH:
                 raise
-            half = max(1, len(tasks) // 2)
-            self._client.set(self._together_key, half, ex=DAY)  # after a day more are tried again
+            half = self._halve(len(tasks))
             raise NotYet(
                 f"The model did not manage {len(tasks)} at once, so it is asked about {half} at a time.", 1.0, HOLD
             ) from error
@@ -200,6 +199,12 @@ class Batches(Generic[T, R]):
         """How many tasks share a call: as many as the model could do."""
         found = self._client.get(self._together_key)
         return max(1, min(self._most, self._in_time(), int(found or self._most)))
+
+    def _halve(self, count: int) -> int:
+        """Half of so many, which share a call from now on; after a day more are tried again."""
+        half = max(1, count // 2)
+        self._client.set(self._together_key, half, ex=DAY)
+        return half
 
     def leave(self, task: T) -> None:
         """It waits no longer: there is nothing to be asked about it."""

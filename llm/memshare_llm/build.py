@@ -122,7 +122,7 @@ def open_window(settings: Settings, model: str) -> ModelWindow:
     def ask() -> Window | None:
         if provider not in PROVIDERS:
             return None
-        from memshare_llm.providers.find_window import find_window
+        from memshare_llm.providers.http_client import find_window
 
         return find_window(provider, name)
 
