@@ -128,17 +128,15 @@ def under_own_id(entry: Entry) -> Entry:
     return entry.model_copy(update={"id": own, "journey": own, "begins": True})
 
 
-def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:
+def unreadable(raw: object, queue: str, message_id: str) -> Entry:
     """A ledger entry for a message that is none of ours, so that it can be kept as a dead letter."""
     text = raw if isinstance(raw, str) else json.dumps(raw, default=repr)
-    fallback = f"unreadable-{hash(text) & 0xFFFFFFFF:08x}-{time.time_ns():x}"
-    identity = message_id or fallback
     return Entry(
-        id=identity,
+        id=message_id,
         task=UNREADABLE,
         queue=queue,
         body=text[:LONGEST_KEPT],
-        journey=identity,
+        journey=message_id,
         stage=UNREADABLE,
         begins=True,
     )

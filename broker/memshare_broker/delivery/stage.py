@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import random
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
 import celery
@@ -88,8 +87,8 @@ class StageServices:
     tries: int
     retry_seconds: float
     """How long after its first failure a message is still tried again."""
-    signer: Signer = field(default_factory=lambda: Signer((secrets.token_bytes(32),)))
-    """Knows the messages of this deployment; by default those of these services alone."""
+    signer: Signer
+    """Knows the messages of this deployment."""
 
     def send(self, app: Celery, messages: Sequence[NextMessage]) -> None:
         """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""

@@ -165,9 +165,3 @@ def test_a_huge_message_that_is_none_of_ours_is_kept_in_part() -> None:
 
     assert isinstance(body, str)
     assert len(body) == 100_000
-
-
-def test_messages_without_an_id_are_kept_apart() -> None:
-    ids = {unreadable("the same", "poem", None).id for _ in range(10)}
-
-    assert len(ids) == 10
