@@ -167,10 +167,6 @@ def require_same_secret(client: redis.Redis, signer: Signer) -> None:
             )
 
 
-# Data of a part above: the roster is read here, and no code of the agents is imported.
-BUNDLED = Path(str(files("memshare_agents"))) / "roster"
-
-
 class _AgentFile(AgentPools):
     """The part of an agent's file that is for others; the agents themselves read all of it."""
 
@@ -188,8 +184,10 @@ def agent_files(agents_dir: Path | None) -> dict[str, Path]:
     """
     if agents_dir is not None and not agents_dir.is_dir():
         raise BadInput(f"MEMSHARE_AGENTS_DIR={str(agents_dir)!r} is no folder.")
-    files = [file for folder in (BUNDLED, agents_dir) if folder for file in folder.glob("*.toml")]
-    return {file.stem: file for file in files if not file.name.endswith(".rubric.toml")}
+    # Data of a part above: the roster is read here, and no code of the agents is imported.
+    bundled = Path(str(files("memshare_agents"))) / "roster"
+    found = [file for folder in (bundled, agents_dir) if folder for file in folder.glob("*.toml")]
+    return {file.stem: file for file in found if not file.name.endswith(".rubric.toml")}
 
 
 def read_card(name: str, agents_dir: Path | None) -> AgentCard | None:
