@@ -25,9 +25,8 @@ from benchmarks.credit_fairness import hard_tasks, settle_graded, verified_small
 from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import Aim, print_figures, progress
 from benchmarks.support.counts import CountedChat, Tally, calls_and_tokens
-from memshare_agents.reasoning.engine import Engine, EngineRun
+from memshare_agents.reasoning.engine import OPERATORS, Engine, EngineRun, judged_in, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import OPERATORS, judged_in, shown_in
 from memshare_agents.reasoning.run_state import RunLimits
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_broker.errors import BadInput

@@ -22,13 +22,13 @@ from memshare.evaluation.data import same_text
 from memshare.evaluation.result import Interval, interval
 from memshare.files.json_lines import read_objects, refuse
 from memshare.terminal.console import errors
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
 from memshare_broker.wire.messages import Turn, turns_of
 from memshare_memory.memory import Memory
-from memshare_scorer.checking.programs import share
+from memshare_scorer.programs import share
 from memshare_scorer.rubric import Rubric, find_rubric
 
 HELD_OUT = 5  # one prompt of so many

@@ -20,7 +20,7 @@ from uuid import uuid4
 import typer
 
 from benchmarks.report import print_figures
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Turn
 from memshare_concepts.answering import answer

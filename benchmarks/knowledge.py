@@ -17,7 +17,7 @@ from benchmarks.own_pool import OwnPool, own_pool
 from benchmarks.report import print_figures, progress
 from memshare.evaluation.data import question_of
 from memshare.files.json_lines import read_lines, read_object
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Turn
 from memshare_memory.curate.requests import Edit, Forget, NewMemory

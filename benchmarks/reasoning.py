@@ -36,9 +36,8 @@ from memshare.evaluation.experiments.knowledge import says
 from memshare.evaluation.request import request_of
 from memshare.evaluation.result import ALL, ExperimentResult, ResultRow
 from memshare.files.json_lines import read_lines, read_object
-from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.engine import OPERATORS, Engine
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import OPERATORS
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import MemshareError

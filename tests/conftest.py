@@ -21,7 +21,7 @@ from memshare.operate.supervisor import processors
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.settings_file import PROVIDERS
 from tests.support import qdrant_server
 from tests.support.terminal import Terminal
 

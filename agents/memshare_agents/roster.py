@@ -8,10 +8,9 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from memshare_agents.reasoning.run_state import RunLimits
-from memshare_broker.agent_files import agent_files
 from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput
-from memshare_broker.presence import AgentCard
+from memshare_broker.presence import AgentCard, agent_files
 from memshare_broker.settings import Settings
 from memshare_broker.toml_files import TomlForm, load
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
@@ -97,7 +96,6 @@ def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
 
 
 def cards(settings: Settings) -> list[AgentCard]:
-    """The cards of this machine's agents, with the facts that clients need."""
     model = settings.model_for("agents")
     return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
 

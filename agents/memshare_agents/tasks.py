@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memshare_agents.answering import AnswerMade, Withholding, nearest_answer, withhold_one
-from memshare_agents.prompt import ask_for_question, build_prompt, cut_note, fit
+from memshare_agents import answering
+from memshare_agents.reasoning.engine import Reasoner
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import Reasoner
 from memshare_agents.roster import Agent
 from memshare_broker.app import App
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
@@ -24,8 +23,8 @@ from memshare_broker.wire.grades import Question, QuestionTask, VerdictTask
 from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Embedding, Examples, SeedPair, Turn
 from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
-from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
-from memshare_llm.no_model import NoModelSet, has_model, needs_model
+from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
+from memshare_llm.models import NoModelSet, has_model, needs_model
 from memshare_memory.belief.lift import USUAL, HowMany
 from memshare_memory.contradictions.conflicts import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
@@ -79,7 +78,8 @@ class AnswerStage:
         self.check_caps(self.agent.name, task.submitter)
 
         examples = self._examples(journey, task)
-        k = self._given(task) if examples is None else examples.number
+        given = next(one for one in (task.memories, self.agent.memories, USUAL) if one is not None)
+        k = given if examples is None else examples.number
         pool, *beside = self._pools(task)
         payer = Payer(journey, self.agent.name, task.submitter)
         mode = kind.recall or self.agent.recall
@@ -100,14 +100,14 @@ class AnswerStage:
             recalled = self.memory.recall(wanted)
             recalls, embedding = [time.monotonic() - began], recalled.embedding
             if has_model(self.chat):
-                fitting = fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)
-                withholding = withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
-                turns = build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
+                fitting = answering.fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)
+                withholding = answering.withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
+                turns = answering.build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
                 said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
                 claims = self.agent.claims if kind.claims is None else kind.claims
                 said = said._replace(known=_known(recalled.found) if claims else ())
             else:
-                said = nearest_answer(recalled, journey, pool, self.near_enough(pool))
+                said = answering.nearest_answer(recalled, journey, pool, self.near_enough(pool))
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
@@ -115,7 +115,7 @@ class AnswerStage:
                 pool,
                 k,
                 mode,
-                beside=beside,
+                beside=tuple(beside),
                 kind=task.kind,
                 not_shown=task.not_shown,
                 asked_by=task.submitter,
@@ -175,11 +175,7 @@ class AnswerStage:
             raise BadInput(f"The answer would be kept in the pool {first!r}, which is not among the task's pools.")
         return (first, *(one for one in others if task.pools is None or one in task.pools))
 
-    def _given(self, task: AgentTask) -> int:
-        """How many the task says, else the agent's file, else as many as usual."""
-        return next(one for one in (task.memories, self.agent.memories, USUAL) if one is not None)
-
-    def _counted(self, recalls: Sequence[float], said: AnswerMade) -> tuple[Sample, ...]:
+    def _counted(self, recalls: Sequence[float], said: answering.AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name
         searches = (observe("memshare_recall_seconds", seconds, agent=name) for seconds in recalls)
         similarities = (
@@ -198,7 +194,7 @@ class AnswerStage:
         self.check_caps(self.agent.name, task.submitter)
 
         with self.metering(self.chat, Payer(journey, self.agent.name, task.submitter)) as chat:
-            asked = ask_for_question(chat, kind.instructions, task)
+            asked = answering.ask_for_question(chat, kind.instructions, task)
         text = asked.value.question
         seconds = round(time.monotonic() - started, 3)
         log.info("Asked for a standard answer.", extra=ids(task_id=journey, agent=self.agent.name))
@@ -218,7 +214,7 @@ class AnswerStage:
             "remember": task.remember, "spaces": spaces if agent.pools else None,
         }  # fmt: skip
 
-    def _judged(self, journey: str, task: AgentTask, said: AnswerMade) -> NextMessage | None:
+    def _judged(self, journey: str, task: AgentTask, said: answering.AnswerMade) -> NextMessage | None:
         """Message to the memory service about the answers on the way: the memories they rested on, and the verdicts."""
         if not task.remember or not said.judged:
             return None
@@ -240,17 +236,17 @@ class AnswerStage:
     def _ask(
         self,
         turns: Sequence[Turn],
-        withholding: Withholding,
+        withholding: answering.Withholding,
         retriever_version: int,
         payer: Payer,
         notes: tuple[str, ...],
-    ) -> AnswerMade:
+    ) -> answering.AnswerMade:
         with self.metering(self.chat, payer) as chat:
             reply = chat.reply(turns)
         is_cut = was_cut(turns, reply.usage)
         if is_cut:
-            notes = (*notes, cut_note(reply.usage, self.window()))
-        return AnswerMade(
+            notes = (*notes, answering.cut_note(reply.usage, self.window()))
+        return answering.AnswerMade(
             reply.text,
             reply.model,
             tuple(one.shown for one in withholding.shown),
@@ -270,9 +266,7 @@ def _known(found: Sequence[Found]) -> tuple[str, ...]:
     return tuple(one.memory.answer[:LONGEST_TEXT] for one in near if one.memory.prompt is not None)[:MOST_KNOWN]
 
 
-def register(
-    app: App, agent: Agent, services: Callable[[], StageServices], answering: Callable[[], AnswerStage]
-) -> None:
+def register(app: App, agent: Agent, services: Callable[[], StageServices], opened: Callable[[], AnswerStage]) -> None:
     """Register an agent's tasks; what they need is built when the first message comes."""
-    add_stage(app, Stage(ANSWER.of(agent.name), lambda journey, task: answering().run(journey, task)), services)
-    add_stage(app, Stage(QUESTION.of(agent.name), lambda journey, task: answering().ask(journey, task)), services)
+    add_stage(app, Stage(ANSWER.of(agent.name), lambda journey, task: opened().run(journey, task)), services)
+    add_stage(app, Stage(QUESTION.of(agent.name), lambda journey, task: opened().ask(journey, task)), services)

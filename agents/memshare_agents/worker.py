@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-from memshare_agents.reasoning.reasoner import OPERATORS, Reasoner
+from memshare_agents.reasoning.engine import OPERATORS, Reasoner
 from memshare_agents.reasoning.sources.build import open_sources
 from memshare_agents.reasoning.toolbox import open_toolbox
 from memshare_agents.roster import Agent, cards, load_roster
@@ -13,8 +13,8 @@ from memshare_agents.tasks import AnswerStage, register
 from memshare_broker.app import App
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import SERVER_WAIT, Settings
+from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_llm.build import open_budget, open_limited, open_metering, open_window
 from memshare_llm.chat import Chat
 from memshare_memory.belief.lift import HowMany

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.stream.tasks import PHASES, Phase, Task, TaskSet
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import GiveUp, Reason, TryAgain
 from memshare_broker.wire.messages import Turn, derived_id

@@ -8,14 +8,13 @@ from typing import Any
 from celery import Celery
 from kombu import Exchange, Queue
 
-from memshare_broker.sentinels import SCHEME, parse_sentinels
 from memshare_broker.settings import Settings, load_settings
+from memshare_broker.settings_file import SCHEME, parse_sentinels
 
 App = Celery
 """The type of an app, for who hands one on without knowing what it is."""
 
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
-REPR_LENGTH = 120  # characters of a task's argument and result in logs and in Flower
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)
 PRIORITY_STEPS = (0, 3, 6, 9)  # 0 goes first; others are rounded down to a step
 PRIORITY_SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and the step
@@ -28,8 +27,8 @@ def make_app(
     app = Celery(
         "memshare",
         set_as_current=False,
-        amqp="memshare_broker.runtime.celery_patches:Messaging",
-        events="memshare_broker.runtime.celery_patches:Events",
+        amqp="memshare_broker.celery_patches:Messaging",
+        events="memshare_broker.celery_patches:Events",
     )
 
     def configuration() -> dict[str, Any]:
@@ -80,7 +79,7 @@ def celery_settings(settings: Settings, queues: Iterable[str]) -> dict[str, Any]
         "worker_soft_shutdown_timeout": 0,
         "worker_pool": "threads",
         "worker_concurrency": settings.concurrency,
-        "worker_consumer": "memshare_broker.runtime.celery_patches:CarefulConsumer",
+        "worker_consumer": "memshare_broker.celery_patches:CarefulConsumer",
         "worker_hijack_root_logger": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,

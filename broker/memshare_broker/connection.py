@@ -12,38 +12,29 @@ from urllib.parse import urlsplit
 
 import redis
 from kombu.exceptions import OperationalError
+from redis import exceptions
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.connection import SSLConnection
-from redis.exceptions import (
-    AuthenticationError,
-    ClusterDownError,
-    NoPermissionError,
-    OutOfMemoryError,
-    ReadOnlyError,
-    ResponseError,
-)
-from redis.exceptions import ConnectionError as RedisConnectionError
-from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from memshare_broker.errors import Unreachable
-from memshare_broker.sentinels import SCHEME, parse_sentinels
+from memshare_broker.settings_file import SCHEME, parse_sentinels
 
 log = logging.getLogger(__name__)
 
-DOWN = (RedisConnectionError, RedisTimeoutError)
+DOWN = (exceptions.ConnectionError, exceptions.TimeoutError)
 T = TypeVar("T")
 
 MOST_CONNECTIONS = 10_000
 """Of one client: each thread that waits for an answer has one. redis-py's own limit is 100."""
 
 
-class NoTls(RedisConnectionError):
+class NoTls(exceptions.ConnectionError):
     """The server at the address does not speak TLS."""
 
 
-HOPELESS = (AuthenticationError, NoPermissionError, NoTls)
+HOPELESS = (exceptions.AuthenticationError, exceptions.NoPermissionError, NoTls)
 """Errors that another try does not mend."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a Redis that is away
 
@@ -86,17 +77,17 @@ def reaching(url: str) -> Iterator[None]:
     """Turn a lost connection inside the block into `Unreachable`, with the address and what to start."""
     try:
         yield
-    except (ResponseError, *DOWN, OperationalError, OSError) as error:
+    except (exceptions.ResponseError, *DOWN, OperationalError, OSError) as error:
         raise unreachable(url, error) from error
 
 
 def unreachable(url: str, error: Exception) -> Unreachable:
     """Explain an error of Redis, or on the way to it, to a person: the fault, its place, and what to do."""
     fault = error.__cause__ if isinstance(error, OperationalError) else error
-    if isinstance(fault, AuthenticationError):
+    if isinstance(fault, exceptions.AuthenticationError):
         return Unreachable(f"Redis at {address(url)} {_login_fault(url)}")
-    if isinstance(fault, ResponseError):
-        is_full = isinstance(fault, OutOfMemoryError) or str(fault).startswith("MISCONF")
+    if isinstance(fault, exceptions.ResponseError):
+        is_full = isinstance(fault, exceptions.OutOfMemoryError) or str(fault).startswith("MISCONF")
         hint = " Make room for it, on its disk or in memory; everything then goes on by itself." if is_full else ""
         return Unreachable(f"Redis at {address(url)} refuses: {fault}{hint}")
     if isinstance(fault, NoTls):
@@ -114,9 +105,9 @@ def unreachable(url: str, error: Exception) -> Unreachable:
 
 def is_outage(error: Exception) -> bool:
     """True if Redis may do later what it does not do now: it is away, has no room, or waits for another Redis."""
-    if isinstance(error, (*DOWN, OutOfMemoryError, ReadOnlyError, ClusterDownError)):
+    if isinstance(error, (*DOWN, exceptions.OutOfMemoryError, exceptions.ReadOnlyError, exceptions.ClusterDownError)):
         return True
-    return isinstance(error, ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))
+    return isinstance(error, exceptions.ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))
 
 
 def wait_for_redis(url: str) -> None:
@@ -130,7 +121,7 @@ def wait_for_redis(url: str) -> None:
             try:
                 client.ping()
                 return
-            except (ResponseError, *DOWN) as error:
+            except (exceptions.ResponseError, *DOWN) as error:
                 if isinstance(error, HOPELESS):
                     raise unreachable(url, error) from error
                 if pause == FIRST_PAUSE:

@@ -1,17 +1,24 @@
-"""Who is there: each worker says every few seconds which queues it serves and which agents it has."""
+"""Who is there: each worker says every few seconds which queues it serves and which agents it has.
+
+What others know of an agent, where its answers go and by what they are graded, is its card: announced by its worker, or
+read from its file.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 from collections.abc import Collection
+from importlib.resources import files
+from pathlib import Path
 from uuid import uuid4
 
 import redis
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import Message
+from memshare_broker.toml_files import load
+from memshare_broker.wire.messages import Message, Name
 from memshare_broker.wire.signing import Signer
 from memshare_broker.wire.spaces import AgentPools
 
@@ -158,3 +165,35 @@ def require_same_secret(client: redis.Redis, signer: Signer) -> None:
                 "and restart every worker; only then to NEW,OLD for every worker; and at last, once the queues are "
                 "empty, to NEW."
             )
+
+
+class _AgentFile(AgentPools):
+    """The part of an agent's file that is for others; the agents themselves read all of it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    rubric: Name
+    model: str = ""
+    kinds: dict[Name, object] = Field(default={})
+
+
+def agent_files(agents_dir: Path | None) -> dict[str, Path]:
+    """The bundled agents' files and those of the user's folder, by name; the user's file wins over a bundled one.
+
+    Raises `BadInput` for what is no folder.
+    """
+    if agents_dir is not None and not agents_dir.is_dir():
+        raise BadInput(f"MEMSHARE_AGENTS_DIR={str(agents_dir)!r} is no folder.")
+    # Data of a part above: the roster is read here, and no code of the agents is imported.
+    bundled = Path(str(files("memshare_agents"))) / "roster"
+    found = [file for folder in (bundled, agents_dir) if folder for file in folder.glob("*.toml")]
+    return {file.stem: file for file in found if not file.name.endswith(".rubric.toml")}
+
+
+def read_card(name: str, agents_dir: Path | None) -> AgentCard | None:
+    """Card of an agent, with the facts that clients need, read from its file now; None where there is no such file."""
+    file = agent_files(agents_dir).get(name)
+    if file is None:
+        return None
+    found = load(file, _AgentFile)
+    return AgentCard(name=name, **dict(found) | {"kinds": tuple(found.kinds)})

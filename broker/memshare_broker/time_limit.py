@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -89,21 +89,16 @@ class CallsInTime(httpcore2.NetworkBackend):
         return deadline.left()
 
     def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
+        self, host: str, port: int, timeout: float | None = None, *args: Any, **more: Any
     ) -> httpcore2.NetworkStream:
         seconds = min(self._left(), timeout or float("inf"))
-        return TimedStream(self._sockets.connect_tcp(host, port, seconds, local_address, socket_options), self._left)
+        return TimedStream(self._sockets.connect_tcp(host, port, seconds, *args, **more), self._left)
 
     def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None
+        self, path: str, timeout: float | None = None, *args: Any, **more: Any
     ) -> httpcore2.NetworkStream:
         seconds = min(self._left(), timeout or float("inf"))
-        return TimedStream(self._sockets.connect_unix_socket(path, seconds, socket_options), self._left)
+        return TimedStream(self._sockets.connect_unix_socket(path, seconds, *args, **more), self._left)
 
     def sleep(self, seconds: float) -> None:
         self._sockets.sleep(seconds)

@@ -11,8 +11,7 @@ from pydantic import Field, StringConstraints, create_model, model_validator
 
 from memshare_concepts.quoting import bounded, names, quoted
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.memory import Memory
 
 MOST_QUESTIONS = 5

@@ -13,8 +13,7 @@ from memshare_broker.wire.messages import Message, Usage
 from memshare_concepts.names import clean, key
 from memshare_concepts.quoting import names
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation, quoted_pair
-from memshare_llm.structured import ask, without_docstring
+from memshare_llm.structured import ask, conversation, quoted_pair, without_docstring
 from memshare_memory.memory import Memory
 
 Levels = Mapping[int, Sequence[str]]

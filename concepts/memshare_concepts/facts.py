@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_model
 
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.structured import ReplyForm, ask, conversation
 
 MOST_PASSAGES, TOGETHER = 10, 8_000
 """In one call: so many passages, and so many characters of all of them."""

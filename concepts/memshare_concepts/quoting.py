@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from memshare_llm import quoting
+from memshare_llm import structured
 from memshare_memory.memory import Memory
 
 LONGEST = 2_000  # characters of each prompt and answer
@@ -12,7 +12,7 @@ LONGEST = 2_000  # characters of each prompt and answer
 
 def bounded(text: str) -> str:
     """A text that is not too long to be quoted."""
-    return quoting.bounded(text, LONGEST)
+    return structured.bounded(text, LONGEST)
 
 
 def names(count: int) -> tuple[str, ...]:
@@ -22,5 +22,5 @@ def names(count: int) -> tuple[str, ...]:
 
 def quoted(memories: Sequence[Memory]) -> dict[str, dict[str, str | None]]:
     """Memories by their names, in their order."""
-    pairs = (quoting.quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories)
+    pairs = (structured.quoted_pair(memory.prompt, memory.answer, LONGEST) for memory in memories)
     return dict(zip(names(len(memories)), pairs, strict=True))

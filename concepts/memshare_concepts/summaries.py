@@ -18,8 +18,7 @@ from memshare_concepts.clusters.cluster import Cluster
 from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.quoting import LONGEST, names, quoted
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.forget.reviews import SUMMARIES, SUMMARIZED
 from memshare_memory.memory import Memory
 

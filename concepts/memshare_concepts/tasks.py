@@ -17,8 +17,8 @@ from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_concepts.extraction import EXAMPLES, extract, fit_together, stored
 from memshare_llm.batches import TOO_MUCH, Batches, shares
 from memshare_llm.chat import Chat
-from memshare_llm.limits.metered import Metering, Payer
-from memshare_llm.no_model import has_model
+from memshare_llm.limits.budget import Metering, Payer
+from memshare_llm.models import has_model
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, memory_id

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from memshare_broker.app import CONCEPTS_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import EXTRACT
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Extracted, ExtractTask
+from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_concepts.tasks import Extracting, register
 from memshare_llm.batches import Batches
 from memshare_llm.build import fit_in_time, open_budget, open_limited, open_metering

@@ -27,8 +27,8 @@ from memshare_broker import redis_server
 from memshare_broker.app import MEMORY_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import HOPS, Hop
-from memshare_broker.runtime.worker import CONCURRENCY, RUNNING
 from memshare_broker.settings import Settings
+from memshare_broker.worker import CONCURRENCY, RUNNING
 from memshare_memory.door.messages import RecallRequest
 from memshare_scorer.rubric import Rubric
 

@@ -10,29 +10,24 @@ from __future__ import annotations
 import functools
 import threading
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
 
 import redis
-from pydantic import BaseModel
 
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import Hop
 from memshare_broker.errors import OUTAGES, NotYet, TryAgain
-from memshare_broker.rate_limits import parse_rate_limits, rate_limit_for
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_broker.settings.file import PROVIDERS
-from memshare_broker.wire.messages import Turn
+from memshare_broker.settings_file import PROVIDERS, parse_rate_limits, rate_limit_for
 from memshare_llm.batches import MOST
-from memshare_llm.chat import Chat, FirstToken, ModelWindow, R, Reply, Window
+from memshare_llm.chat import Chat, ChatAround, ChatCall, FirstToken, ModelWindow, R, Reply, Window
 from memshare_llm.deferred import DeferredCalls, deferring
-from memshare_llm.limits.budget import Budget, load_prices
+from memshare_llm.limits.budget import Budget, Metered, Metering, Payer, Timed, load_prices
 from memshare_llm.limits.concurrency import ConcurrencyLimited, Lane, ServerLimit, pace_of
-from memshare_llm.limits.metered import Metered, Metering, Payer, Timed
 from memshare_llm.limits.usage import UsageLog
-from memshare_llm.models import open_batch_api, open_chat, server_of
-from memshare_llm.no_model import has_model
+from memshare_llm.models import has_model, open_batch_api, open_chat, server_of
 
 OUTSIDE = OUTAGES | {"rate limit", "server error", "time-out", "connection", "busy"}
 MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask again
@@ -40,26 +35,20 @@ MOST_TASKS = 1_000  # that wait at once in a process; of more, the oldest ask ag
 Said = defaultdict[Hashable, list[Reply | FirstToken]]
 
 
-class Resumed:
+class Resumed(ChatAround):
     """Gives what was said to a task's question before; asks the model where there is nothing left."""
 
     def __init__(self, chat: Chat, said: Said) -> None:
-        self.name = chat.name
+        super().__init__(chat)
         self.given: Said = defaultdict(list)
-        self._chat = chat
         self._said = said
         self._lock = threading.Lock()
 
-    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        return self._once((tuple(turns), schema), lambda: self._chat.reply(turns, schema))
-
-    def first_token(self, turns: Sequence[Turn]) -> FirstToken:
-        return self._once((tuple(turns), "first token"), lambda: self._chat.first_token(turns))
-
-    def _once(self, question: Hashable, ask: Callable[[], R]) -> R:
+    def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
+        question = (tuple(asked.turns), asked.schema, asked.first_token)
         with self._lock:
             before = self._said[question].pop() if self._said[question] else None
-        reply = cast(R, before) if before is not None else ask()
+        reply = cast(R, before) if before is not None else call()
         with self._lock:
             self.given[question].append(reply)
         return reply
@@ -125,7 +114,7 @@ def open_window(settings: Settings, model: str) -> ModelWindow:
     def ask() -> Window | None:
         if provider not in PROVIDERS:
             return None
-        from memshare_llm.providers.find_window import find_window
+        from memshare_llm.providers.http_client import find_window
 
         return find_window(provider, name)
 

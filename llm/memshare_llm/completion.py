@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.observe import tracing
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Usage
 from memshare_broker.wire.same_text import is_blank
 from memshare_llm.chat import RefusedReply, Reply, UselessReply
@@ -28,7 +28,7 @@ _TAGS = (
     ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
 )
 _BEGINS = re.compile("|".join(re.escape(opening) for opening, _ in _TAGS), re.IGNORECASE)
-_END_OF = {opening: re.compile(re.escape(closing), re.IGNORECASE) for opening, closing in _TAGS}
+_END_OF = {opening.lower(): re.compile(re.escape(closing), re.IGNORECASE) for opening, closing in _TAGS}
 # Between quotation marks it is spoken of.
 _ENDS = re.compile(f"(?<![`'\"])(?:{'|'.join(re.escape(closing) for _, closing in _TAGS)})(?![`'\"])", re.IGNORECASE)
 
@@ -45,15 +45,10 @@ def split_reasoning(text: str) -> tuple[str, str]:
         thought.append(rest[: end.start()].strip())
         rest = rest[end.end() :]
     while begin := _BEGINS.match(rest := rest.lstrip()):
-        end = _END_OF[_opening(begin[0])].search(rest, begin.end())
+        end = _END_OF[begin[0].lower()].search(rest, begin.end())
         thought.append(rest[begin.end() : end.start() if end else None].strip())
         rest = rest[end.end() :] if end else ""
     return ("\n".join(filter(None, thought)), rest.lstrip()) if thought else ("", text)
-
-
-def _opening(found: str) -> str:
-    """The tag as the table has it, whatever its case was."""
-    return next(opening for opening, _ in _TAGS if opening.lower() == found.lower())
 
 
 def whole_characters(text: str) -> str:

@@ -29,8 +29,7 @@ from memshare_broker.leases import lease
 from memshare_broker.wire.messages import Message, Turn, Usage, derived_id
 from memshare_llm.chat import BatchApi, Chat, Deferred, FirstToken, RefusedReply, Reply, UselessReply
 from memshare_llm.completion import read_choice
-from memshare_llm.limits.budget import Prices
-from memshare_llm.limits.metered import Metering, Payer
+from memshare_llm.limits.budget import Metering, Payer, Prices
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_llm.structured import fits
 
@@ -189,7 +188,6 @@ class DeferredCalls:
         return False
 
     def _note(self, name: str, batch: DeferredBatch, job: str) -> None:
-        """Note that the provider has a batch."""
         at = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(batch.since))
         with self._client.pipeline() as note:
             note.hset(BATCHES, name, batch.model_copy(update={"job": job}).model_dump_json())

@@ -11,11 +11,12 @@ from typing import Any
 import redis
 from pydantic import ValidationError
 
-from memshare_broker.app import REPR_LENGTH, App
+from memshare_broker.app import App
 from memshare_broker.delivery.hops import CREDIT, NOTE_COMPARED, NOTE_CONCEPTS, SETTLE
+from memshare_broker.delivery.incoming import SHORT_REQUEST
 from memshare_broker.delivery.stage import Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.observe.request import SHORT_REQUEST
+from memshare_broker.observe.safe_text import REPR_LENGTH
 from memshare_broker.wire.forms import readable
 from memshare_memory.admit.after import note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage

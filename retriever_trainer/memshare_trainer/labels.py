@@ -12,9 +12,9 @@ from memshare_broker.wire.lessons import Candidate, Compared, LessonTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat, FirstToken, NoLogprobs
-from memshare_llm.limits.metered import Metering, Payer, unmetered
-from memshare_llm.no_model import has_model
-from memshare_llm.quoting import conversation
+from memshare_llm.limits.budget import Metering, Payer, unmetered
+from memshare_llm.models import has_model
+from memshare_llm.structured import conversation
 from memshare_trainer.percentages import MISLEADING, QUOTED, Percentages, ask_for_percentages, bounded, shown
 
 log = logging.getLogger(__name__)

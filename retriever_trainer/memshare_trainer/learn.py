@@ -17,7 +17,7 @@ from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, Les
 from memshare_broker.wire.messages import PaidTask
 from memshare_broker.wire.spaces import space_of
 from memshare_llm.batches import TOO_MUCH
-from memshare_llm.no_model import NoModelSet
+from memshare_llm.models import NoModelSet
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learning.learner import Learner, Taught
 from memshare_trainer.lessons.lesson import UNDECIDED, border

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, create_model
 
 from memshare_broker.wire.lessons import LONGEST_TEXT, Candidate, Compared, Evidence, LessonTask
 from memshare_broker.wire.messages import Message, Usage
-from memshare_llm import quoting
+from memshare_llm import structured
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubts
@@ -174,7 +174,7 @@ def ask_for_percentages(chat: Chat, tasks: Sequence[LessonTask]) -> dict[str, Pe
             "examples": _shuffled(examples[name], task),
         } | ({"rivals": rivals[name]} if rivals[name] else {})
     instructions = f"{PERCENTAGES}\n\n{COMPARED}" if pairs else PERCENTAGES
-    reply = ask(chat, quoting.conversation(instructions, document), labels_schema(examples, pairs))
+    reply = ask(chat, structured.conversation(instructions, document), labels_schema(examples, pairs))
     said: dict[str, Any] = dict(reply.value)
     found = {}
     for (name, task), usage in zip(names.items(), shares(reply.usage, len(names)), strict=True):
@@ -264,7 +264,7 @@ def shown(candidate: Candidate, cut: Callable[[str], str]) -> dict[str, str | No
 
 def bounded(text: str) -> str:
     """The beginning of a long text."""
-    return quoting.bounded(text, LONGEST)
+    return structured.bounded(text, LONGEST)
 
 
 def _cut(task: LessonTask) -> Callable[[str], str]:
@@ -272,7 +272,7 @@ def _cut(task: LessonTask) -> Callable[[str], str]:
 
 
 def _whole(text: str) -> str:
-    return quoting.bounded(text, LONGEST_TEXT)
+    return structured.bounded(text, LONGEST_TEXT)
 
 
 def _both_ends(text: str) -> str:

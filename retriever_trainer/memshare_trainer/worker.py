@@ -10,8 +10,8 @@ from memshare_broker.app import TRAINER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.delivery.stage import Stage, add_stage
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
+from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_llm.batches import Batches
 from memshare_llm.build import fit_in_time, hand_in_deferred, open_deferring, open_limited
 from memshare_trainer.consolidation.automatic import Automatic

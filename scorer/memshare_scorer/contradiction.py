@@ -11,8 +11,7 @@ from pydantic import ConfigDict, field_validator
 from memshare_broker.wire.lessons import LONGEST_TEXT, Compared, CompareTask, Said
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation, quoted_pair
-from memshare_llm.structured import ReplyForm, ask, without_docstring
+from memshare_llm.structured import ReplyForm, ask, conversation, quoted_pair, without_docstring
 from memshare_memory.contradictions.conflicts import RULE, Claims
 
 LONGEST = LONGEST_TEXT  # characters of each prompt and answer: all that travels, for what is shown is to be compared

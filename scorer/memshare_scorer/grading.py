@@ -13,17 +13,16 @@ from typing import Annotated, NamedTuple
 import redis
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, create_model, model_validator
 
-from memshare_broker.agent_files import read_card
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.presence import AgentCard
+from memshare_broker.presence import AgentCard, read_card
 from memshare_broker.wire.grades import PROGRAM, CriterionScore, OfferedPair, Score
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_broker.wire.spaces import fits, owner_of
-from memshare_llm import quoting
+from memshare_llm import structured
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubt, Doubts
 from memshare_llm.structured import ReplyForm, Structured, ask, without_docstring
-from memshare_scorer.checking.programs import share
+from memshare_scorer.programs import share
 from memshare_scorer.rubric import POINTS, Criterion, Rubric
 
 
@@ -86,7 +85,7 @@ class Range(NamedTuple):
 
 
 def scale(criteria: Sequence[Criterion], ranges: Mapping[str, Range]) -> dict[str, CriterionScore]:
-    """Ranges of the criteria that apply, scaled by 100 / Σ points.
+    """Ranges of all or some of the criteria that apply, scaled by 100 / Σ points.
 
     Low, high and points are all scaled: the points sum to 100, whichever criteria apply, and the formula
     of `total` holds on what is reported.
@@ -97,6 +96,7 @@ def scale(criteria: Sequence[Criterion], ranges: Mapping[str, Range]) -> dict[st
             low=ranges[one.name].low * factor, high=ranges[one.name].high * factor, points=one.points * factor
         )
         for one in criteria
+        if one.name in ranges
     }
 
 
@@ -314,7 +314,7 @@ def conversation(
         explained = {one.name: [one.points, one.description, one.banded().model_dump()] for one in criteria}
     parts = [INSTRUCTIONS.format(domain=rubric.domain), *([KNOWN] if pair.known else []), *([AGAIN] if banded else [])]
     document = {name: value for name, value in pair._asdict().items() if name != "known" or value}
-    return quoting.conversation("\n\n".join(parts), {"criteria": explained, **document})
+    return structured.conversation("\n\n".join(parts), {"criteria": explained, **document})
 
 
 @lru_cache(maxsize=128)

@@ -29,9 +29,9 @@ from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
-from memshare_scorer.checking.programs import share
-from memshare_scorer.grading import accepted, total
-from memshare_scorer.rubric import POINTS, Rubric, find_rubric, threshold_for
+from memshare_scorer.grading import Range, accepted, scale, total
+from memshare_scorer.programs import share
+from memshare_scorer.rubric import Rubric, find_rubric, threshold_for
 
 RECHECKS = "memshare:rechecks"  # hash: pool → the JSON of its last `Recheck`
 BUSY = f"{RECHECKS}:busy:"  # of a pool: there while no scorer is to begin
@@ -131,16 +131,14 @@ def _checked_again(rubric: Rubric, memory: Memory) -> dict[str, CriterionScore] 
     known = memory.criteria if memory.rubric_version == rubric.version else {}
     if len(judged) == len(criteria) or not judged <= known.keys():
         return None
-    scores = {name: known[name] for name in judged}
-    factor = POINTS / sum(one.points for one in criteria)
+    ranges = {}
     for one in criteria:
         if one.check is not None:
             earned = share(rubric, one, memory.prompt or "", memory.answer, again=True)
             if earned is None:
                 return None
-            points = earned * one.points * factor
-            scores[one.name] = CriterionScore(low=points, high=points, points=one.points * factor)
-    return scores
+            ranges[one.name] = Range(earned * one.points, earned * one.points)
+    return {name: known[name] for name in judged} | scale(criteria, ranges)
 
 
 def watched(rubrics: Rubrics) -> str:

@@ -20,7 +20,7 @@ from memshare_broker.app import App
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import PRIORITY, Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
 from memshare_broker.settings import PROMPT_LIMIT
@@ -38,8 +38,8 @@ from memshare_broker.wire.messages import (
 )
 from memshare_llm.batches import TOO_MUCH, Batches
 from memshare_llm.chat import Chat
-from memshare_llm.limits.metered import Metering, Payer, uncapped, unmetered
-from memshare_llm.no_model import NONE_SET, NoModelSet, has_model
+from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
+from memshare_llm.models import NONE_SET, NoModelSet, has_model
 from memshare_scorer.contradiction import compare
 from memshare_scorer.grading import KnownAgents, NotGraded, PairToGrade, grade, is_checked
 from memshare_scorer.rubric import (
@@ -175,7 +175,7 @@ class ScoreStage:
             noted = functools.partial(self.note_unsure, self.chat.name, rubric.name)
             score = grade(chat, rubric, threshold, pair, self.votes, noted)
         tracing.note({"memshare.score": score.total})
-        for one in gen_ai.evaluations(score):
+        for one in tracing.evaluations(score):
             tracing.event(journey, "gen_ai.evaluation.result", one)
         verdict = "accepted" if score.accepted else "not accepted"
         about = ids(task_id=journey, agent=task.agent, kind=task.kind)

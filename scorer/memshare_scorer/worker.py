@@ -9,14 +9,14 @@ from memshare_broker.app import SCORER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE, SCORE
 from memshare_broker.presence import present
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared, CompareTask
+from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_llm.batches import Batches
 from memshare_llm.build import fit_in_time, hand_in_deferred, open_budget, open_deferring, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
-from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.grading import KnownAgents, note_grade
+from memshare_scorer.programs import require_checks
 from memshare_scorer.recheck import pulse
 from memshare_scorer.rubric import all_rubrics
 from memshare_scorer.tasks import CompareStage, Places, ScoreStage, register

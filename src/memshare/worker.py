@@ -11,8 +11,8 @@ from importlib import import_module
 from memshare_agents.roster import cards, load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.presence import AgentCard
-from memshare_broker.runtime.worker import WorkerPart, worker_app
 from memshare_broker.settings import Settings
+from memshare_broker.worker import WorkerPart, worker_app
 
 
 def _part_of(

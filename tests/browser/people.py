@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page
 
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_memory.curate.requests import NewMemory
 from tests.support.chat_script import Answer

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from memshare.operations.backend import Backend
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared
@@ -22,9 +22,17 @@ from memshare_broker.wire.messages import Usage
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_memory.contradictions.conflicts import Conflicts
 from memshare_memory.curate.requests import NewMemory
-from memshare_scorer.draft import Draft, DraftedCriterion, Drafting, DraftJudgement, Merged, MergedCriterion
 from memshare_scorer.rubric import Bands, Criterion, Rubric
-from memshare_scorer.rubric_file import write, write_drafting
+from memshare_scorer.rubric_file import (
+    Draft,
+    DraftedCriterion,
+    Drafting,
+    DraftJudgement,
+    Merged,
+    MergedCriterion,
+    write,
+    write_drafting,
+)
 from tests.browser.people import PHONE, looking
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -8,9 +8,8 @@ import re
 import pytest
 from playwright.sync_api import Browser, expect
 
-from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import BUNDLED, Criterion, Rubric, find_rubric
-from memshare_scorer.rubric_file import write, write_drafting
+from memshare_scorer.rubric_file import Drafting, write, write_drafting
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, STRICT, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment, wait_for
 

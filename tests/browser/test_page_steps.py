@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, expect
 from memshare.doors.pages.routes import FILES
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentTask, Answer, Step, Usage

@@ -16,7 +16,7 @@ import pytest
 from pydantic import Field, create_model
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
-from memshare_broker.settings.file import PROVIDERS, VARIABLES
+from memshare_broker.settings_file import PROVIDERS, VARIABLES
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, NoLogprobs, UselessReply
 from memshare_llm.completion import MAX_TEXT

@@ -7,11 +7,11 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from memshare_broker.observe import gen_ai, tracing
-from memshare_broker.settings.file import PROVIDERS
+from memshare_broker.observe import tracing
+from memshare_broker.settings_file import PROVIDERS
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import Chat, UselessReply
-from memshare_llm.limits.metered import Timed
+from memshare_llm.limits.budget import Timed
 from memshare_llm.models import open_chat
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -99,7 +99,7 @@ def test_a_call_that_was_of_no_use_tells_why_and_what_it_took(chat: Chat, spans:
 def test_what_was_asked_and_said_is_told_where_content_is_taken(
     chat: Chat, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(gen_ai.CONTENT, "true")
+    monkeypatch.setenv(tracing.CONTENT, "true")
 
     with tracing.stage("lamp-1", "answer poem", {}, {}):
         chat.reply(ASKED)

@@ -92,9 +92,7 @@ def test_the_contract_breaks_when_what_agents_import_takes_torch(graph: grimp.Im
     assert not LIGHT.check(graph, verbose=False).kept
 
 
-@pytest.mark.parametrize(
-    "imported", ["celery", "kombu", "memshare_broker.delivery.entry", "memshare_broker.delivery.keys"]
-)
+@pytest.mark.parametrize("imported", ["celery", "kombu", "memshare_broker.delivery.schema"])
 def test_the_contract_breaks_when_the_queues_are_named_outside_the_broker(
     graph: grimp.ImportGraph, imported: str
 ) -> None:

@@ -17,7 +17,7 @@ from memshare.client.client import Client
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import DOWN, connect
-from memshare_broker.delivery.keys import SWEEPING
+from memshare_broker.delivery.schema import SWEEPING
 from memshare_broker.errors import Reason, Unreachable
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer

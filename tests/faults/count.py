@@ -12,7 +12,7 @@ import redis
 
 from memshare.client.client import Client
 from memshare_broker.app import lists_of
-from memshare_broker.delivery.keys import DEAD, MESSAGES, PARKED, UNACKED, journey_key
+from memshare_broker.delivery.schema import DEAD, MESSAGES, PARKED, UNACKED, journey_key
 from memshare_memory.belief.bandit import Arms
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory

@@ -14,7 +14,7 @@ from pathlib import Path
 import redis
 
 from memshare_broker import redis_server
-from memshare_broker.child_processes.pool import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent
 from memshare_broker.connection import DOWN, connect
 from tests.faults.hosts import Host, enter
 

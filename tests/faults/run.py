@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from memshare_broker.delivery.keys import ENDED
+from memshare_broker.delivery.schema import ENDED
 from memshare_broker.errors import Unreachable
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where

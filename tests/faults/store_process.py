@@ -15,7 +15,7 @@ from typing import Protocol
 
 from qdrant_client import QdrantClient
 
-from memshare_broker.child_processes.pool import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent
 from memshare_memory.memory import Memory
 from memshare_memory.stores.points import WHOLE
 from memshare_memory.stores.server.server_collection import ALIAS

@@ -12,7 +12,7 @@ from statistics import fmean
 import psutil
 import redis
 
-from memshare_broker.delivery.keys import DEAD, JOURNEY, TRACE
+from memshare_broker.delivery.schema import DEAD, JOURNEY, TRACE
 from tests.faults.fleet import Fleet
 
 LOOK_EVERY = 0.5  # seconds

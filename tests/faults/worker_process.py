@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from memshare_broker.child_processes.pool import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent
 from tests.faults.hosts import Host, enter
 from tests.support import prepared_python
 

@@ -16,7 +16,7 @@ import redis
 from celery import Celery
 
 from memshare_broker.app import kombu_url
-from memshare_broker.delivery.keys import open_key
+from memshare_broker.delivery.schema import open_key
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings

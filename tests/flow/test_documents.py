@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare_agents.reasoning.sources.library import pool_of
+from memshare_agents.reasoning.sources.documents import pool_of
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from tests.support.chat_script import well

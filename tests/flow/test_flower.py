@@ -15,7 +15,8 @@ from urllib.request import Request, urlopen
 import pytest
 from celery import Celery
 
-from memshare_broker.app import REPR_LENGTH, kombu_url
+from memshare_broker.app import kombu_url
+from memshare_broker.observe.safe_text import REPR_LENGTH
 from memshare_broker.settings import Settings
 from tests.flow.test_metrics import grade
 from tests.support.chat_script import Answer, Script

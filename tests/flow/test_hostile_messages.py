@@ -14,7 +14,7 @@ import redis
 from celery import Celery
 
 from memshare_broker.app import kombu_url
-from memshare_broker.delivery.keys import PARKED, UNACKED, UNACKED_INDEX
+from memshare_broker.delivery.schema import PARKED, UNACKED, UNACKED_INDEX
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -139,7 +139,7 @@ def test_a_worker_whose_consumer_fails_ends_with_a_status_that_says_so(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
     code = (
-        "from memshare_broker.runtime import celery_patches\n"
+        "from memshare_broker import celery_patches\n"
         "def fail(*_):\n"
         "    raise ArithmeticError('a fault of ours')\n"
         "celery_patches.read_envelope = fail\n"

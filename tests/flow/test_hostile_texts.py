@@ -10,7 +10,7 @@ import pytest
 
 from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from tests.support.terminal import Terminal

@@ -17,7 +17,7 @@ import redis
 
 from memshare.demo.student_server import comparisons
 from memshare_broker.connection import connect
-from memshare_broker.delivery.keys import journey_key
+from memshare_broker.delivery.schema import journey_key
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.curate.requests import Forget, NewMemory

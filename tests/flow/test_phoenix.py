@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from memshare_broker.observe.gen_ai import CONTENT
+from memshare_broker.observe.tracing import CONTENT
 from memshare_broker.settings import Settings
 from memshare_memory.encoders.encoder import BUNDLED
 from tests.flow.test_traces import PROMPT, QUEUES, Model

@@ -15,7 +15,7 @@ import pytest
 from celery import Celery
 
 from memshare_broker.app import kombu_url
-from memshare_broker.observe.gen_ai import CONTENT
+from memshare_broker.observe.tracing import CONTENT
 from memshare_broker.settings import Settings
 from memshare_memory.encoders.encoder import BUNDLED
 from tests.flow.test_metrics import grade

@@ -26,7 +26,7 @@ from typing import NamedTuple
 from filelock import FileLock
 from qdrant_client import QdrantClient
 
-from memshare_broker.child_processes.pool import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent
 from tests.support import qdrant_container, qdrant_stand_in
 
 NAMED = os.environ.get("MEMSHARE_TEST_QDRANT_URL")  # before a test takes the settings of the machine away

@@ -7,8 +7,8 @@ from typing import Any
 from uuid import UUID
 
 from memshare_agents.reasoning.sources.build import SearchLink, Sources
+from memshare_agents.reasoning.sources.documents import Passage
 from memshare_agents.reasoning.sources.extract_text import SourcePage
-from memshare_agents.reasoning.sources.library import Passage
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 

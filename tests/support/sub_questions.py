@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from memshare_broker.agent_files import agent_files
+from memshare_broker.presence import agent_files
 
 
 def agents_with_sub_questions(folder: Path, most: int) -> Path:

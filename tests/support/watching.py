@@ -9,8 +9,8 @@ from celery import Celery
 from celery.bootsteps import RUN
 
 from memshare_broker.app import make_app
-from memshare_broker.runtime.worker import Pulse, WorkerWatch
 from memshare_broker.settings import Settings
+from memshare_broker.worker import Pulse, WorkerWatch
 
 
 def watch_of(settings: Settings, *pulses: Pulse, app: Celery | None = None) -> WorkerWatch:

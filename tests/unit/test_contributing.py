@@ -59,7 +59,7 @@ def defined(module: Path, pattern: str) -> str:
 
 
 KINDS = [
-    ("an operator of the reasoning agent", "agents/memshare_agents/reasoning", r"^(\w+) = Operator\(", 5),
+    ("an operator of the reasoning agent", "agents/memshare_agents/reasoning", r"^(\w+) = Operator\(", 3),
     ("a chat provider", "llm/memshare_llm/providers", r"^class (\w+Chat)\b", 2),
     ("a store", "memory_service/memshare_memory/stores", r"^class (\w+Store)\b", 2),
 ]

@@ -19,15 +19,13 @@ from rich.live import Live
 
 from memshare.cli.begin.up import _Status
 from memshare.client.client import Client
-from memshare_broker import steady_thread
+from memshare_broker import celery_patches, steady_thread, worker
 from memshare_broker.app import make_app
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import SWEEPING, SWEPT
+from memshare_broker.celery_patches import Dispatcher
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import SWEEPING, SWEPT, Entry
 from memshare_broker.errors import NotYet
 from memshare_broker.presence import PREFIX
-from memshare_broker.runtime import celery_patches, worker
-from memshare_broker.runtime.celery_patches import Dispatcher
 from memshare_broker.settings import Settings
 from memshare_broker.steady_thread import steady_thread as start_steady_thread
 from memshare_broker.wire.messages import Usage

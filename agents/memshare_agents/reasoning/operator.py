@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from memshare_agents.reasoning.short_term import ShortTermItem
+from memshare_agents.reasoning.knowledge import ShortTermItem
 from memshare_broker.wire.messages import Step, Turn
-from memshare_llm import quoting
+from memshare_llm import structured
 from memshare_llm.chat import Chat
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Reply with the JSON alone that the schema asks for."""
 
 def conversation(instructions: str, document: dict[str, Any]) -> Sequence[Turn]:
     """The two turns that an operator sends; `instructions` are ours, or the owner's of the roster file."""
-    return quoting.conversation(f"{instructions}\n\n{DATA}", document)
+    return structured.conversation(f"{instructions}\n\n{DATA}", document)
 
 
 def quoted(items: Iterable[ShortTermItem]) -> list[dict[str, str]]:

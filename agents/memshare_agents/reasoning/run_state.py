@@ -12,8 +12,8 @@ from typing import NamedTuple
 from pydantic import Field
 
 from memshare_agents.reasoning.coordinator import COORDINATOR
+from memshare_agents.reasoning.knowledge import ShortTerm, ShortTermItem
 from memshare_agents.reasoning.operator import OperatorCall, OperatorProposal, OperatorResult, Verdict
-from memshare_agents.reasoning.short_term import ShortTerm, ShortTermItem
 from memshare_broker.toml_files import TomlForm
 from memshare_broker.wire.messages import MAX_PARTS, Step, Usage
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
@@ -60,9 +60,6 @@ class RunBudget:
         if self._clock() >= self._end:
             raise UsedUp(f"its time of {self._limits.seconds:g} seconds is over")
 
-    def pay(self, usage: Usage) -> None:
-        self.usage += usage
-
 
 class Paid(ChatAround):
     """A chat model for one step of a run. A call raises `UsedUp` where it would begin without a budget.
@@ -90,7 +87,7 @@ class Paid(ChatAround):
 
     def _pay(self, usage: Usage) -> None:
         self.usage += usage
-        self._budget.pay(usage)
+        self._budget.usage += usage
 
 
 Grounds = tuple[tuple[ShortTermItem, float], ...]
@@ -113,7 +110,6 @@ class RunPart:
 
     @property
     def is_whole(self) -> bool:
-        """True if it is the task's own question."""
         return self.depth == 0
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError, validate_call
 
-from memshare_broker.child_processes.serving import LONGEST, Request, function_of, limit_time, serve
+from memshare_broker.child_processes import LONGEST, Request, function_of, limit_time, serve
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.forms import readable
 

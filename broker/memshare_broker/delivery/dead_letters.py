@@ -11,14 +11,13 @@ import redis
 from celery import Celery
 from pydantic import Field
 
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.journey_records import forgo
-from memshare_broker.delivery.keys import DEAD
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import DEAD, Entry
 from memshare_broker.errors import BadInput, GiveUp, IdTaken, Reason, TryAgain
-from memshare_broker.observe.masking import masked
 from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_broker.wire.signing import digest
 
@@ -92,7 +91,6 @@ class DeadLetters:
         return sorted(letters, key=lambda letter: letter.died)
 
     def ids(self) -> list[str]:
-        """The ids of all dead letters."""
         return [str(message) for message in self._client.hkeys(DEAD)]
 
     def __contains__(self, letter_id: str) -> bool:
@@ -130,17 +128,15 @@ def under_own_id(entry: Entry) -> Entry:
     return entry.model_copy(update={"id": own, "journey": own, "begins": True})
 
 
-def unreadable(raw: object, queue: str, message_id: str | None) -> Entry:
+def unreadable(raw: object, queue: str, message_id: str) -> Entry:
     """A ledger entry for a message that is none of ours, so that it can be kept as a dead letter."""
     text = raw if isinstance(raw, str) else json.dumps(raw, default=repr)
-    fallback = f"unreadable-{hash(text) & 0xFFFFFFFF:08x}-{time.time_ns():x}"
-    identity = message_id or fallback
     return Entry(
-        id=identity,
+        id=message_id,
         task=UNREADABLE,
         queue=queue,
         body=text[:LONGEST_KEPT],
-        journey=identity,
+        journey=message_id,
         stage=UNREADABLE,
         begins=True,
     )

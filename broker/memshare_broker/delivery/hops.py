@@ -12,28 +12,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from pydantic import TypeAdapter
 
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.wire.grades import (
-    GradedTask,
-    MemoriesCredited,
-    OfferedPair,
-    Question,
-    QuestionTask,
-    Score,
-    Settlement,
-    VerdictTask,
-)
-from memshare_broker.wire.lessons import (
-    Compared,
-    ComparedPairs,
-    CompareTask,
-    Extracted,
-    ExtractTask,
-    Lesson,
-    LessonTask,
-    NotedConcepts,
-    NotedPairs,
-)
+from memshare_broker.delivery.schema import Entry
+from memshare_broker.wire import grades, lessons
 from memshare_broker.wire.messages import USUAL_PRIORITY, AgentTask, Answer, AnyPair, Message, Priority, derived_id
 
 M = TypeVar("M", bound=Message)
@@ -74,7 +54,6 @@ class Hop(Generic[M, R]):
     """Fields of the record that only a trace shows: they are kept for MEMSHARE_KEEP_TRACES_DAYS. None: all of them."""
 
     def of(self, agent: str) -> Hop[M, R]:
-        """The same hop at one agent."""
         return replace(self, task=self.task.replace(AGENT, agent), queue=self.queue.replace(AGENT, agent))
 
     def read(self, body: object) -> M:
@@ -115,7 +94,6 @@ class NextMessage(NamedTuple):
 
     @property
     def as_json(self) -> dict[str, Any]:
-        """The body as it travels."""
         return self.body.model_dump(mode="json", exclude_none=not self.hop.journey_at)
 
     def entry(self, journey: str = "", priority: Priority = USUAL_PRIORITY) -> Entry:
@@ -144,50 +122,47 @@ ANSWER = Hop(
     begins=True, from_outside=True, has_result=True, details=("steps", "reasoning"),
 )  # fmt: skip
 QUESTION = Hop(
-    "question", "question", f"agents.{AGENT}.question", AGENT, QuestionTask, Question, (),
+    "question", "question", f"agents.{AGENT}.question", AGENT, grades.QuestionTask, grades.Question, (),
     begins=True, kept=("question",),
 )  # fmt: skip
 GRADED = ("total", "threshold", "accepted")
 RANGES = ("criteria",)
-SCORE: Hop[AnyPair, Score] = Hop(
-    "score", "graded", "scorer.score", SCORER_QUEUE, TypeAdapter(AnyPair), Score,
+SCORE: Hop[AnyPair, grades.Score] = Hop(
+    "score", "graded", "scorer.score", SCORER_QUEUE, TypeAdapter(AnyPair), grades.Score,
     begins=True, kept=GRADED, details=RANGES,
 )  # fmt: skip
 OFFER = Hop(
-    "score", "graded", "scorer.offer", SCORER_QUEUE, OfferedPair, Score, (),
+    "score", "graded", "scorer.offer", SCORER_QUEUE, grades.OfferedPair, grades.Score, (),
     begins=True, from_outside=True, kept=GRADED, details=RANGES,
 )  # fmt: skip
 SETTLE = Hop(
-    "settle", "remembered", "memory_service.settle", MEMORY_QUEUE, GradedTask, Settlement, ("task", "journey"),
-    kept=("outcome", "memory_id"),
+    "settle", "remembered", "memory_service.settle", MEMORY_QUEUE, grades.GradedTask, grades.Settlement,
+    ("task", "journey"), kept=("outcome", "memory_id"),
 )  # fmt: skip
 CREDIT = Hop(
-    "credit", "memories credited", "memory_service.credit", MEMORY_QUEUE, VerdictTask, MemoriesCredited, details=None
-)
+    "credit", "memories credited", "memory_service.credit", MEMORY_QUEUE, grades.VerdictTask, grades.MemoriesCredited,
+    details=None,
+)  # fmt: skip
 COMPARE = Hop(
-    "compare", "compared", "scorer.compare", SCORER_QUEUE, CompareTask, Compared, kept=None, behind=True, details=None
-)
+    "compare", "compared", "scorer.compare", SCORER_QUEUE, lessons.CompareTask, lessons.Compared,
+    kept=None, behind=True, details=None,
+)  # fmt: skip
 NOTE_COMPARED = Hop(
-    "pairs", "contradictions noted", "memory_service.compared", MEMORY_QUEUE, ComparedPairs, NotedPairs,
+    "pairs", "contradictions noted", "memory_service.compared", MEMORY_QUEUE, lessons.ComparedPairs, lessons.NotedPairs,
     kept=None, details=None,
 )  # fmt: skip
 LEARN = Hop(
-    "learn", "learnt", "retriever_trainer.learn", TRAINER_QUEUE, LessonTask, Lesson,
+    "learn", "learnt", "retriever_trainer.learn", TRAINER_QUEUE, lessons.LessonTask, lessons.Lesson,
     kept=None, behind=True, details=None,
 )  # fmt: skip
 EXTRACT = Hop(
-    "extract", "concepts", "concepts.extract", CONCEPTS_QUEUE, ExtractTask, Extracted,
+    "extract", "concepts", "concepts.extract", CONCEPTS_QUEUE, lessons.ExtractTask, lessons.Extracted,
     kept=None, behind=True, details=None,
 )  # fmt: skip
 NOTE_CONCEPTS = Hop(
-    "concepts", "concepts written", "memory_service.concepts", MEMORY_QUEUE, Extracted, NotedConcepts,
+    "concepts", "concepts written", "memory_service.concepts", MEMORY_QUEUE, lessons.Extracted, lessons.NotedConcepts,
     kept=None, details=None,
 )  # fmt: skip
 HOPS: tuple[Hop[Any, Any], ...] = (
     ANSWER, QUESTION, SCORE, OFFER, SETTLE, CREDIT, COMPARE, NOTE_COMPARED, LEARN, EXTRACT, NOTE_CONCEPTS,
 )  # fmt: skip
-
-
-def hop_of(entry: Entry) -> Hop[Any, Any]:
-    """The hop of a message; raises `StopIteration` for one of no hop."""
-    return next(hop for hop in HOPS if hop.name == entry.stage and (hop.task == entry.task or AGENT in hop.task))

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from celery.exceptions import Ignore
-from pydantic import JsonValue, ValidationError
+from celery.exceptions import Ignore, InvalidTaskError
+from celery.worker.request import Request
+from pydantic import ValidationError
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, under_own_id, unreadable
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop, M
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
+from memshare_broker.observe.safe_text import cut, masked
 from memshare_broker.wire.forms import readable
+from memshare_broker.wire.messages import USUAL_PRIORITY
 from memshare_broker.wire.signing import SIGNATURE, Signer, signed_at
 
 DUE = "memshare_due"
@@ -38,28 +42,25 @@ def read_message(
     if len(args) != 1 or kwargs or not isinstance(args[0], dict):
         entry = unreadable({"args": args, "kwargs": kwargs}, queue, request.id)
         return entry, None, GiveUp(f"{hop.task} takes one JSON object as its only argument.")
-    entry = _entry(request, hop, args[0], queue)
-    try:
-        return entry, hop.read(args[0]), None
-    except ValidationError as error:
-        return entry, None, GiveUp(readable(error, hop.task))
-
-
-def _entry(request: Any, hop: Hop[M, Any], body: dict[str, JsonValue], queue: str) -> Entry:
-    return Entry.model_construct(  # what came was checked as it was taken off the queue
+    priority = (request.delivery_info or {}).get("priority")
+    entry = Entry.model_construct(  # what came was checked as it was taken off the queue
         id=request.id,
         task=hop.task,
         queue=queue,
-        body=body,
-        journey=_journey_of(hop, body) or request.id,
+        body=args[0],
+        journey=_journey_of(hop, args[0]) or request.id,
         stage=hop.name,
-        priority=_priority(request),
+        priority=priority if isinstance(priority, int) and 0 <= priority <= 9 else USUAL_PRIORITY,
         begins=hop.begins,
         has_result=hop.has_result,
         decides=hop.kept is not None,
         expires=request.get(EXPIRES),
         signature=getattr(request, SIGNATURE, None),
     )
+    try:
+        return entry, hop.read(args[0]), None
+    except ValidationError as error:
+        return entry, None, GiveUp(readable(error, hop.task))
 
 
 def _journey_of(hop: Hop[M, Any], body: Any) -> str | None:
@@ -69,11 +70,6 @@ def _journey_of(hop: Hop[M, Any], body: Any) -> str | None:
     for name in hop.journey_at:
         body = body.get(name) if isinstance(body, dict) else None
     return body if isinstance(body, str) and body else None
-
-
-def _priority(request: Any) -> int:
-    priority = (request.delivery_info or {}).get("priority")
-    return priority if isinstance(priority, int) and 0 <= priority <= 9 else 3
 
 
 log = logging.getLogger(__name__)
@@ -127,3 +123,41 @@ def refuse(dead_letters: DeadLetters, entry: Entry, error: GiveUp) -> NoReturn:
     dead_letters.add(letter)
     log.error("Refused: %s", letter.error, extra=ids(task_id=letter.entry.id, queue=entry.queue, reason=letter.reason))
     raise Ignore from error
+
+
+SHORT_REQUEST = f"{__name__}:ShortRequest"  # as Celery wants it
+_TEXTS = ("result", "exception", "args", "kwargs")
+
+
+_EMBEDDED = frozenset({"callbacks", "errbacks", "chain", "chord"})
+
+
+class ShortRequest(Request):
+    """A request whose arguments and result are cut, in events, in answers to `inspect` and in logs.
+
+    It takes no callbacks: a worker would send them in its own name, to queues that their sender may not reach.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        embedded = self._payload[2]  # type: ignore[attr-defined] # the stubs know of none
+        is_plain = isinstance(embedded, Mapping) and embedded.keys() <= _EMBEDDED and not any(embedded.values())
+        if embedded is not None and not is_plain:  # Celery takes any field of a request from there
+            raise InvalidTaskError(
+                "it brings tasks that are to run after it, such as a link, a chord or a chain. Take the answer, and "
+                "submit those yourself"
+            )
+        self._argsrepr = cut(str(self.argsrepr or ""))
+        self._kwargsrepr = cut(str(self.kwargsrepr or ""))
+
+    def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002 - Celery's word
+        for name in _TEXTS:
+            if fields.get(name) is not None:
+                fields[name] = cut(str(fields[name]))
+        if fields.get("traceback"):
+            fields["traceback"] = masked(str(fields["traceback"]))
+        super().send_event(type, **fields)
+
+    def info(self, safe: bool = False) -> Any:  # noqa: ARG002 - never anything else
+        """The reply to `inspect`: never the arguments themselves."""
+        return super().info(safe=True)

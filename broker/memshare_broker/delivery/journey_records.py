@@ -17,7 +17,7 @@ from uuid import UUID
 import redis
 from pydantic import BaseModel, JsonValue
 
-from memshare_broker.delivery.keys import DEAD, ENDED, JOURNEY, KEPT, MESSAGES, RECENT, RESULT, journey_key, trace_key
+from memshare_broker.delivery.schema import DEAD, ENDED, JOURNEY, KEPT, MESSAGES, RECENT, RESULT, journey_key, trace_key
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import Record
 
@@ -135,7 +135,6 @@ def note(client: redis.Redis, journey: str, name: str, value: JsonValue, *, once
 
 
 def unnote(client: redis.Redis, journey: str, *names: str) -> None:
-    """Let a journey show no more what was told of it under these names."""
     client.hdel(journey_key(journey), *names)
 
 
@@ -186,19 +185,15 @@ def _is_wanted(text: str, is_wanted: Callable[[str, Any], bool]) -> bool:
     return is_wanted(str(value.get("entry", value).get("journey")), value)
 
 
-class Halves(NamedTuple):
-    """A record in two: `lasting` is None where all of it is details."""
+def split(record: Record, details: Collection[str] | None) -> tuple[Record | None, Record]:
+    """The record and its details: fields in whose place an empty one of the same type stays.
 
-    lasting: Record | None
-    details: Record
-
-
-def split(record: Record, details: Collection[str] | None) -> Halves:
-    """The record and its details: fields in whose place an empty one of the same type stays, or None for all."""
+    With None for `details` all are, and the record is None.
+    """
     if details is None:
-        return Halves(None, record)
+        return None, record
     apart = {name: record[name] for name in details if record.get(name)}
-    return Halves(record | {name: type(value)() for name, value in apart.items()}, apart)
+    return record | {name: type(value)() for name, value in apart.items()}, apart
 
 
 def join(lasting: bytes, details: bytes | None) -> Record:

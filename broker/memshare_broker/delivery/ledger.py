@@ -19,25 +19,13 @@ from celery.states import REVOKED, SUCCESS
 from pydantic import JsonValue
 
 from memshare_broker.app import lists_of
-from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing
+from memshare_broker.delivery import schema
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
-from memshare_broker.delivery.keys import (
-    DONE,
-    FAILED,
-    INCARNATIONS,
-    MESSAGES,
-    PACE,
-    PARKED,
-    QUEUES,
-    journey_key,
-    ledger_script,
-    open_key,
-    since_key,
-)
+from memshare_broker.delivery.schema import CeleryResult, Committed, Entry, Outgoing, ledger_script, open_key
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
-from memshare_broker.observe.masking import without_vectors
 from memshare_broker.observe.metrics import Sample, count, flat
+from memshare_broker.observe.safe_text import without_vectors
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Cancellation, Parked, Record
 
@@ -48,7 +36,6 @@ def success(app: Celery, task_id: str, record: Record, request: Any) -> CeleryRe
 
 
 def revoked(app: Celery, task_id: str, why: str) -> CeleryResult:
-    """Result of a task that was cancelled."""
     backend: Any = app.backend
     return _result(backend, task_id, backend.prepare_exception(TaskRevokedError(why)), REVOKED, None)
 
@@ -197,8 +184,7 @@ class Ledger:
         return cast(CancelOutcome, reply.decode())
 
     def open_of(self, ids: Sequence[str]) -> list[Entry]:
-        """The open messages among these ids."""
-        texts = self._client.hmget(MESSAGES, list(ids)) if ids else []
+        texts = self._client.hmget(schema.MESSAGES, list(ids)) if ids else []
         return [Entry.model_validate_json(text) for text in texts if text]
 
     def park(self, entry: Entry, reason: NotYet, *, ages: bool = False) -> None:
@@ -211,7 +197,7 @@ class Ledger:
 
     def is_in_hand(self, message_id: str) -> bool:
         """True if a worker that is there, or was a moment ago, works on a message."""
-        return bool(self._client.hexists(INCARNATIONS, message_id))
+        return bool(self._client.hexists(schema.INCARNATIONS, message_id))
 
     def fail(self, entry: Entry, reason: Reason) -> Failures:
         """Note that a try has failed, but do not count it in an outage; returns what has failed so far."""
@@ -250,18 +236,18 @@ class Ledger:
 
     def journeys(self, beginning: str, most: int) -> list[str]:
         """Up to `most` journeys whose ids begin with this; it looks at every key there is."""
-        place = journey_key("")
+        place = schema.journey_key("")
         found = self._client.scan_iter(f"{place}{beginning}*", count=1_000)
         return [str(key).removeprefix(place) for key in islice(found, most)]
 
     def submitted(self, journey: str) -> float | None:
         """When a task was submitted, as Unix time in seconds; None for an unknown one."""
-        at = self._client.hget(journey_key(journey), "submitted")
+        at = self._client.hget(schema.journey_key(journey), "submitted")
         return float(at) if at else None
 
     def done(self) -> dict[str, int]:
         """How many messages of each stage have ended, ever."""
-        counts = self._client.hgetall(DONE)
+        counts = self._client.hgetall(schema.DONE)
         return {str(stage): int(count) for stage, count in counts.items()}
 
     def failed(self) -> dict[str, int]:
@@ -270,11 +256,10 @@ class Ledger:
 
     def open_messages(self) -> dict[str, int]:
         """How many messages of each queue are open: waiting, running or between two tries."""
-        queues = sorted(map(str, self._client.smembers(QUEUES)))
+        queues = sorted(map(str, self._client.smembers(schema.QUEUES)))
         return {queue: self.open_in(queue) for queue in queues}
 
     def open_in(self, queue: str) -> int:
-        """How many messages of a queue are open."""
         return self._client.zcard(open_key(queue))
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:
@@ -292,12 +277,12 @@ def _json(facts: Facts | None) -> str:
 
 def failed_tries(client: redis.Redis) -> dict[str, str]:
     """How many tries have failed in this Redis, ever, by reason, as it stands there."""
-    return {str(reason): str(count) for reason, count in client.hgetall(FAILED).items()}
+    return {str(reason): str(count) for reason, count in client.hgetall(schema.FAILED).items()}
 
 
 def count_ended(client: redis.Redis, stage: str) -> int:
     """How many messages of a stage have ended in this Redis, ever."""
-    return int(client.hget(DONE, stage) or 0)
+    return int(client.hget(schema.DONE, stage) or 0)
 
 
 class QueueState(NamedTuple):
@@ -315,15 +300,15 @@ class QueueState(NamedTuple):
 
 def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, QueueState]:
     """The state of every queue that has had a message in this Redis, and of some others, by name."""
-    queues = sorted({*map(str, client.smembers(QUEUES)), *also})
+    queues = sorted({*map(str, client.smembers(schema.QUEUES)), *also})
     seconds, microseconds = client.time()
     now = seconds + microseconds / 1e6
     with client.pipeline(transaction=False) as ask:
         for queue in queues:
             ask.zcard(open_key(queue))
-            ask.zintercard(2, [PARKED, open_key(queue)])
-            ask.zrange(since_key(queue), 0, 0, withscores=True)
-            ask.get(f"{PACE}{queue}:{int(now // 60) - 1}")
+            ask.zintercard(2, [schema.PARKED, open_key(queue)])
+            ask.zrange(schema.since_key(queue), 0, 0, withscores=True)
+            ask.get(f"{schema.PACE}{queue}:{int(now // 60) - 1}")
             for name in lists_of(queue):
                 ask.llen(name)
         replies = iter(ask.execute())

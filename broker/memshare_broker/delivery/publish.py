@@ -14,8 +14,8 @@ from celery import Celery
 from kombu.exceptions import OperationalError
 
 from memshare_broker.app import list_of, queue_named
-from memshare_broker.delivery.entry import Entry, Outgoing
-from memshare_broker.observe.masking import shortened
+from memshare_broker.delivery.schema import Entry, Outgoing
+from memshare_broker.observe.safe_text import shortened
 from memshare_broker.wire.signing import SIGNATURE
 
 ACKNOWLEDGED = "memshare_acknowledged"

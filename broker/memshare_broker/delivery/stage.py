@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import logging
 import random
-import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple
 
 import celery
@@ -22,19 +21,18 @@ from celery.utils.time import get_exponential_backoff_interval
 from pydantic import JsonValue
 from redis.exceptions import ResponseError
 
-from memshare_broker.app import REPR_LENGTH
 from memshare_broker.connection import DOWN, is_outage
+from memshare_broker.delivery import incoming
 from memshare_broker.delivery.dead_letters import DeadLetters, Kind, letter_for, reason_of
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, QUESTION, Hop, M, NextMessage
-from memshare_broker.delivery.incoming import DUE, is_replayed, may_come, read_message, refuse, replayed, unsigned
-from memshare_broker.delivery.ledger import Facts, Failures, Ledger, revoked, success
+from memshare_broker.delivery.ledger import Failures, Ledger, revoked, success
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, outgoing
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import OUTAGES, BadInput, GiveUp, IdTaken, MemshareError, NotYet, TryAgain
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count
-from memshare_broker.observe.request import SHORT_REQUEST
+from memshare_broker.observe.safe_text import REPR_LENGTH
 from memshare_broker.presence import WORKER_INCARNATION
 from memshare_broker.wire.messages import Cancellation, Message, Record
 from memshare_broker.wire.signing import Signer
@@ -89,8 +87,8 @@ class StageServices:
     tries: int
     retry_seconds: float
     """How long after its first failure a message is still tried again."""
-    signer: Signer = field(default_factory=lambda: Signer((secrets.token_bytes(32),)))
-    """Knows the messages of this deployment; by default those of these services alone."""
+    signer: Signer
+    """Knows the messages of this deployment."""
 
     def send(self, app: Celery, messages: Sequence[NextMessage]) -> None:
         """Note messages in the ledger and publish them, each as one of the journey that it names; twice is once."""
@@ -106,7 +104,7 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
         bind=True,
         throws=(MemshareError,),
         resultrepr_maxsize=REPR_LENGTH,
-        Request=SHORT_REQUEST,
+        Request=incoming.SHORT_REQUEST,
         keeps_time=True,
     )
     def work(task: celery.Task[Any, Any], /, *args: Any, **kwargs: Any) -> Record | None:
@@ -122,8 +120,8 @@ def add_stage(app: Celery, stage: Stage[M], services: Callable[[], StageServices
     @signals.task_revoked.connect(sender=work, weak=False)
     def cancel(request: Any, **_: Any) -> None:
         """Somebody ended the task by Celery's `control.revoke`, before it was begun: nothing more becomes of it."""
-        entry, _message, _fault = read_message(request, stage.hop, tuple(request.args), request.kwargs)
-        if may_come(entry, stage.hop, services().signer):
+        entry, _message, _fault = incoming.read_message(request, stage.hop, tuple(request.args), request.kwargs)
+        if incoming.may_come(entry, stage.hop, services().signer):
             _cancel(app, services(), entry, "It was revoked.")
 
 
@@ -131,17 +129,17 @@ def _work(
     task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Record:
     # 1. Read the message. What cannot be read will not get better by waiting.
-    entry, message, fault = read_message(task.request, stage.hop, args, kwargs)
-    if not may_come(entry, stage.hop, services.signer):
-        refuse(services.dead_letters, entry, unsigned(entry))
-    if is_replayed(entry, stage.hop, services.ledger):
-        refuse(services.dead_letters, entry, replayed(entry))
+    entry, message, fault = incoming.read_message(task.request, stage.hop, args, kwargs)
+    if not incoming.may_come(entry, stage.hop, services.signer):
+        incoming.refuse(services.dead_letters, entry, incoming.unsigned(entry))
+    if incoming.is_replayed(entry, stage.hop, services.ledger):
+        incoming.refuse(services.dead_letters, entry, incoming.replayed(entry))
 
     # 2. Renew it in the ledger. A message that has ended hands on what it did, and does nothing.
     try:
         starts, done = services.ledger.begin(entry, WORKER_INCARNATION)
     except IdTaken as error:
-        refuse(services.dead_letters, entry, error)
+        incoming.refuse(services.dead_letters, entry, error)
     if done is not None:
         return done
     if starts < 0:
@@ -152,7 +150,7 @@ def _work(
         crash = GiveUp(f"The task was started {starts - 1} times and its worker ended each time.", "crash")
         return _bury(services, entry, crash, kind="crash")
 
-    now, due = time.time(), task.request.get(DUE) or 0.0
+    now, due = time.time(), task.request.get(incoming.DUE) or 0.0
     if entry.expires is not None and entry.expires <= max(now, due):
         _cancel(task.app, services, entry, "It was not begun by the time after which it was not to run (expires).")
         raise Ignore
@@ -199,6 +197,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
     # 4. Record it, strike the message off, acknowledge it, open and publish the next ones: in one step. Another run of
     # the message may have been first: then its record stands, and so does what follows from it.
     record = outcome.record.model_dump(mode="json")
+    facts = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
     properties = task.request.properties or {}
     committed = services.ledger.commit(
         entry,
@@ -209,7 +208,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         ],
         result=success(task.app, entry.id, record, task.request) if stage.hop.has_result else None,
         counted=(count("memshare_tasks_total", stage=stage.hop.name, outcome=outcome.ended), *outcome.counted),
-        facts=_facts(stage, outcome, record),
+        facts=facts | dict(outcome.kept),
         details=stage.hop.details,
         tag=properties.get("delivery_tag", ""),
     )
@@ -218,12 +217,6 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         task.request.ignore_result = True  # it is stored already
     _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, did=(message, outcome.record))
     return committed.record
-
-
-def _facts(stage: Stage[M], outcome: Outcome, record: Record) -> Facts:
-    """The facts known for ever of the journey, if it is kept."""
-    told = {field: record[field] for field in stage.hop.kept or () if record.get(field) is not None}
-    return told | dict(outcome.kept)
 
 
 def _countdown(error: TryAgain, failed: Failures) -> float:
@@ -279,12 +272,12 @@ def _trace_ended(
 ) -> None:
     """Tell the span of a run how it ended, and export the root of the trace when the task has been answered: once, by
     the run of the message that was first. `did` is that message and its record."""
-    about: gen_ai.Attributes = {"memshare.outcome": outcome, "memshare.reason": reason}
+    about: tracing.Attributes = {"memshare.outcome": outcome, "memshare.reason": reason}
     tracing.note(about)
     if first and _is_first(entry):
         name, told = f"task {entry.queue}", {}
         if entry.stage in (ANSWER.name, QUESTION.name):
-            name, told = f"invoke_agent {entry.queue}", gen_ai.invocation(entry.queue, *did)
+            name, told = f"invoke_agent {entry.queue}", tracing.invocation(entry.queue, *did)
         more = {**about, "error.type": reason, **told}
         tracing.root(entry.journey, name, lambda: ledger.submitted(entry.journey), more)
 

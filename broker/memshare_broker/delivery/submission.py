@@ -16,9 +16,9 @@ from memshare_broker.app import App
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import ANSWER, HOPS, NextMessage
 from memshare_broker.delivery.journey_records import read_records
-from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.delivery.ledger import Ledger, revoked
 from memshare_broker.delivery.publish import outgoing, tell_sent
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Cancellation
 from memshare_broker.wire.signing import Signer

@@ -18,24 +18,13 @@ from redis.lock import Lock
 from memshare_broker import leases
 from memshare_broker.app import lists_of
 from memshare_broker.connection import DOWN
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import (
-    INCARNATIONS,
-    LIFTED,
-    MESSAGES,
-    PARKED,
-    QUEUES,
-    SWEEPING,
-    SWEPT,
-    UNACKED,
-    WHY,
-    ledger_script,
-    open_key,
-)
+from memshare_broker.delivery import schema
 from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import Entry, ledger_script, open_key
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import INTERVAL, LIFETIME, forget, present_and_vanished, shorten_presences
 from memshare_broker.wire.messages import Parked
+from memshare_broker.wire.signing import Signer
 
 RELEASE = ledger_script("release")
 LIFTED_SECONDS = 60  # longer than it takes from looking at a hold to parking for it
@@ -49,13 +38,12 @@ class ParkedMessages:
 
     def all(self) -> list[Parked]:
         """All of them, the next one first."""
-        until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(PARKED, 0, -1, withscores=True)}
-        why = [Parked.model_validate_json(text) for text in self._client.hvals(WHY)]
+        until = {str(pair[0]): float(pair[1]) for pair in self._client.zrange(schema.PARKED, 0, -1, withscores=True)}
+        why = [Parked.model_validate_json(text) for text in self._client.hvals(schema.WHY)]
         waiting = [parked.model_copy(update={"until": until[parked.id]}) for parked in why if parked.id in until]
         return sorted(waiting, key=lambda parked: parked.until)
 
     def why(self, message_id: str) -> Parked | None:
-        """Why a message waits beside its queue, if it does."""
         return self.of([message_id]).get(message_id)
 
     def of(self, ids: Sequence[str]) -> dict[str, Parked]:
@@ -63,8 +51,8 @@ class ParkedMessages:
         if not ids:
             return {}
         with self._client.pipeline(transaction=False) as ask:
-            ask.hmget(WHY, list(ids))
-            ask.zmscore(PARKED, list(ids))
+            ask.hmget(schema.WHY, list(ids))
+            ask.zmscore(schema.PARKED, list(ids))
             whys, untils = ask.execute()
         return {
             message: Parked.model_validate_json(why).model_copy(update={"until": float(until)})
@@ -74,7 +62,7 @@ class ParkedMessages:
 
     def lift(self, hold: str) -> int:
         """Let the messages that this holds back go on at once; returns how many."""
-        self._client.set(LIFTED + hold, 1, ex=LIFTED_SECONDS)
+        self._client.set(schema.LIFTED + hold, 1, ex=LIFTED_SECONDS)
         held = [parked.id for parked in self.all() if parked.hold == hold]
         self.wake(held)
         return len(held)
@@ -82,7 +70,7 @@ class ParkedMessages:
     def wake(self, ids: Sequence[str]) -> None:
         """Let those of some messages that wait beside their queues go on at once."""
         if ids:
-            self._client.zadd(PARKED, dict.fromkeys(ids, 0.0), xx=True)
+            self._client.zadd(schema.PARKED, dict.fromkeys(ids, 0.0), xx=True)
 
     def release(self, most: int) -> list[Entry]:
         """Pop up to `most` messages whose time has come from those that wait beside their queues.
@@ -111,7 +99,7 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
     """
     sent: list[str] = []
     try:
-        with leases.lease(client, SWEEPING, LOCK_SECONDS) as lock:
+        with leases.lease(client, schema.SWEEPING, LOCK_SECONDS) as lock:
             sent.extend(_sweep(app, client, lease, lock) if lock else ())
     except LockNotOwnedError:
         log.warning("A sweep took longer than %d s for one step; another process may have taken over.", LOCK_SECONDS)
@@ -121,13 +109,13 @@ def sweep(app: Celery, client: redis.Redis, lease: float) -> list[str]:
 def _sweep(app: Celery, client: redis.Redis, lease: float, lock: Lock) -> Iterator[str]:
     workers, gone = present_and_vanished(client)
     there = {worker.incarnation for worker in workers}
-    taken = {str(message): str(incarnation) for message, incarnation in client.hgetall(INCARNATIONS).items()}
+    taken = {str(message): str(incarnation) for message, incarnation in client.hgetall(schema.INCARNATIONS).items()}
     orphans = {message: incarnation in gone for message, incarnation in taken.items() if incarnation not in there}
     cared_for = taken.keys() - orphans.keys()
     if _turned_back(client):
         _renew_what_is_ahead(client)
         shorten_presences(client)
-    for queue in sorted(map(str, client.smembers(QUEUES))):
+    for queue in sorted(map(str, client.smembers(schema.QUEUES))):
         try:
             missed_after = INTERVAL if gone else lease
             yield from _sweep_queue(app, client, lease, missed_after, lock, queue, orphans, cared_for)
@@ -159,12 +147,12 @@ def _sweep_queue(
     lost = (orphaned | (stale - (cared_for & set(_held(client))))) - waiting
     lost |= _nowhere(client, missed - waiting)
     if orphaned:
-        client.hdel(INCARNATIONS, *orphaned)
+        client.hdel(schema.INCARNATIONS, *orphaned)
     for number, message_id in enumerate(sorted(stale | orphaned | lost)):
         if number and number % RENEW_EVERY == 0:
             lock.reacquire()
         client.zadd(open_key(queue), {message_id: now}, xx=True)
-        text = client.hget(MESSAGES, message_id) if message_id in lost else None
+        text = client.hget(schema.MESSAGES, message_id) if message_id in lost else None
         if text is None:
             continue
         try:
@@ -185,15 +173,15 @@ def _now(client: redis.Redis) -> float:
 def _turned_back(client: redis.Redis) -> bool:
     """True if the clock of Redis has gone back since the last sweep."""
     now = _now(client)
-    last = client.set(SWEPT, str(now), get=True)
+    last = client.set(schema.SWEPT, str(now), get=True)
     return last is not None and now < float(str(last))
 
 
 def _renew_what_is_ahead(client: redis.Redis) -> None:
     """Messages seem to have been seen in the future: count from now, or they are missed only when that has come."""
     now = _now(client)
-    parked = set(client.zrange(PARKED, 0, -1))
-    for queue in sorted(map(str, client.smembers(QUEUES))):
+    parked = set(client.zrange(schema.PARKED, 0, -1))
+    for queue in sorted(map(str, client.smembers(schema.QUEUES))):
         ahead = set(client.zrangebyscore(open_key(queue), now + AHEAD, "+inf")) - parked
         if ahead:
             client.zadd(open_key(queue), {str(message): now for message in ahead}, xx=True)
@@ -209,7 +197,7 @@ def _nowhere(client: redis.Redis, ids: set[str]) -> set[str]:
         if not ids:
             break
         time.sleep(pause)
-        taken_by = client.hmget(INCARNATIONS, list(ids))
+        taken_by = client.hmget(schema.INCARNATIONS, list(ids))
         ids = {message for message, incarnation in zip(ids, taken_by, strict=True) if incarnation is None}
     return ids
 
@@ -244,7 +232,7 @@ def _waiting(client: redis.Redis, queue: str) -> Iterator[str]:
 def _held(client: redis.Redis) -> Iterator[str]:
     cursor = 0
     while True:
-        cursor, pairs = _raw(client, "HSCAN", UNACKED, cursor, "COUNT", PAGE)
+        cursor, pairs = _raw(client, "HSCAN", schema.UNACKED, cursor, "COUNT", PAGE)
         values = pairs.values() if isinstance(pairs, dict) else pairs[1::2]
         yield from (_id_in(value) or "" for value in values)
         if int(cursor) == 0:
@@ -264,3 +252,36 @@ def _id_in(item: bytes) -> str | None:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return None
     return str(message_id)
+
+
+FLEETING = (schema.SWEEPING, schema.SWEPT, schema.INCARNATIONS, schema.STARTS, schema.LIFTED, schema.PACE)
+"""Beginnings of keys that are no part of a backup."""
+
+
+def beside(key: str) -> list[str]:
+    """The keys that belong to one of ours and do not have our prefix: the result of a journey's first task."""
+    return [schema.RESULT + key.removeprefix(schema.JOURNEY)] if key.startswith(schema.JOURNEY) else []
+
+
+def on_their_way(client: redis.Redis) -> list[str]:
+    """The keys of messages that are on their way to workers."""
+    queues = map(str, client.smembers(schema.QUEUES))
+    return [place for queue in queues for place in lists_of(queue)] + [schema.UNACKED, schema.UNACKED_INDEX]
+
+
+def reopen(client: redis.Redis, signer: Signer | None) -> None:
+    """Make restored messages ones of this deployment, which its first sweep sends.
+
+    They are signed anew where they were signed, and overdue; those that wait for their time keep it.
+    """
+    parked = set(client.zrange(schema.PARKED, 0, -1))
+    for queue in map(str, client.smembers(schema.QUEUES)):
+        overdue = [str(message) for message in client.zrange(open_key(queue), 0, -1) if message not in parked]
+        if overdue:
+            client.zadd(open_key(queue), dict.fromkeys(overdue, 0.0))
+    if signer is None:
+        return
+    for message_id, text in client.hscan_iter(schema.MESSAGES):
+        entry = Entry.model_validate_json(text)
+        if entry.signature is not None:
+            client.hset(schema.MESSAGES, message_id, entry.signed(signer).model_dump_json())

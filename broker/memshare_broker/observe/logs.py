@@ -12,8 +12,7 @@ from typing import Any, Literal
 from celery import signals
 from celery.utils.log import ColorFormatter
 
-from memshare_broker.observe.masking import masked
-from memshare_broker.observe.plain_text import has_all_characters, plain, plain_json, plain_line
+from memshare_broker.observe.safe_text import has_all_characters, masked, plain, plain_json, plain_line
 
 
 def ids(**values: object) -> dict[str, dict[str, str]]:
@@ -76,11 +75,6 @@ def set_up_worker(form: Literal["text", "json"]) -> None:
 def is_json() -> bool:
     """True if this process logs in JSON by now; then nothing else belongs on standard error."""
     return any(isinstance(handler.formatter, Json) for handler in logging.getLogger().handlers)
-
-
-def leave_to_celery() -> None:
-    """Let Celery make the handlers of this process's worker, in a file where it is told to."""
-    logging.getLogger().handlers.clear()
 
 
 def _ids_of(record: logging.LogRecord) -> dict[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,8 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, ConsoleSpanExporter, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import Decision, Sampler, SamplingResult
-from opentelemetry.trace import Link, SpanContext, SpanKind, StatusCode, TraceState
-from opentelemetry.util.types import Attributes
+from opentelemetry.trace import SpanContext, SpanKind, StatusCode
 
 from memshare_broker.errors import BadInput
 
@@ -91,17 +89,8 @@ class _Evenly(Sampler):
     def __init__(self, sampler: Sampler) -> None:
         self._sampler = sampler
 
-    def should_sample(
-        self,
-        parent_context: Context | None,
-        trace_id: int,
-        name: str,
-        kind: SpanKind | None = None,
-        attributes: Attributes = None,
-        links: Sequence[Link] | None = None,
-        trace_state: TraceState | None = None,
-    ) -> SamplingResult:
-        return self._sampler.should_sample(parent_context, trace_id >> 64, name, kind, attributes, links, trace_state)
+    def should_sample(self, parent_context: Context | None, trace_id: int, *args: Any, **more: Any) -> SamplingResult:
+        return self._sampler.should_sample(parent_context, trace_id >> 64, *args, **more)
 
     def get_description(self) -> str:
         return self._sampler.get_description()

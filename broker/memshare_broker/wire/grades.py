@@ -142,7 +142,6 @@ class Opinion(Message):
 
     @property
     def is_wrong(self) -> bool:
-        """True if it is nearer to wrong than to right."""
         return self.reward < 0.5
 
     @property

@@ -19,7 +19,7 @@ from pydantic import SecretStr, TypeAdapter, ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.settings.file import Secret
+from memshare_broker.settings_file import Secret
 
 FILE = "secret"
 """Its file in a data folder, where no setting names one."""

@@ -20,8 +20,7 @@ from memshare_concepts.graph.weights import Vector, similarity
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_concepts.quoting import bounded
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.spatial import KDTree
 
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_concepts.clusters.cluster import Cluster, Clusters
 from memshare_concepts.clusters.cluster_cache import clusters_by_size
 from memshare_concepts.clusters.clustering import CONCEPTS

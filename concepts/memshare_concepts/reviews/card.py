@@ -21,8 +21,7 @@ from memshare_broker.wire.forms import Label, Moment
 from memshare_broker.wire.messages import Message
 from memshare_concepts.quoting import bounded, names, quoted
 from memshare_llm.chat import Chat
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.forget.reviews import CARDS, PEOPLE, UNGRADED
 from memshare_memory.memory import Memory
 

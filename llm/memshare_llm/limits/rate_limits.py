@@ -13,7 +13,7 @@ from limits.storage import RedisStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
 
 from memshare_broker.errors import NotYet
-from memshare_broker.rate_limits import RateLimit
+from memshare_broker.settings_file import RateLimit
 from memshare_broker.wire.messages import Usage
 from memshare_llm.chat import Chat, ChatAround, ChatCall, NoLogprobs, R, RefusedReply, UselessReply
 
@@ -48,7 +48,9 @@ class RateLimited(ChatAround):
             raise
         self._settle(reply.usage, estimate)
         if not asked.first_token:
-            self._learn(reply.usage)
+            with self._lock:
+                self._completions = min(self._completions + 1, REMEMBERED)
+                self._completion += (reply.usage.completion_tokens - self._completion) / self._completions
         return reply
 
     def _wait(self, estimate: int) -> None:
@@ -69,11 +71,6 @@ class RateLimited(ChatAround):
             owed = self._limit.charge(beyond)
             with self._lock:
                 self._owed += owed
-
-    def _learn(self, usage: Usage) -> None:
-        with self._lock:
-            self._completions = min(self._completions + 1, REMEMBERED)
-            self._completion += (usage.completion_tokens - self._completion) / self._completions
 
 
 MINUTE = 60  # seconds

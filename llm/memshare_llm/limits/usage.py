@@ -14,10 +14,10 @@ import redis
 from redis.exceptions import RedisError
 
 from memshare_broker.observe.metrics import METRICS, Sample, count, observe
-from memshare_broker.runtime.worker import before_the_end
 from memshare_broker.scripts import Script
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Usage
+from memshare_broker.worker import before_the_end
 
 log = logging.getLogger(__name__)
 
@@ -27,57 +27,6 @@ ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
 Amount = tuple[str, str, float]  # key, field, and how much is added
-
-
-class UsageWriter:
-    """Collects amounts and writes their sums ten times a second.
-
-    What cannot be written is kept in memory and tried again, and what waits is written before the process ends.
-    """
-
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
-        self._writer = f"memshare:usage:writer:{uuid4().hex}"
-        self._number = 0
-        self._waiting: deque[Sequence[Amount]] = deque()
-        self._batch: list[str] = []
-        self._writing = threading.Lock()
-        self._starting = threading.Lock()
-        self._due, self._never = threading.Event(), threading.Event()
-        self._thread: threading.Thread | None = None
-
-    def add(self, amounts: Sequence[Amount]) -> None:
-        """Count what was used. Never waits for Redis: a call's answer must not."""
-        self._waiting.append(amounts)
-        self._due.set()
-        with self._starting:
-            if self._thread is None:
-                before_the_end(self._write_the_rest)
-            if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
-                self._thread = steady_thread("memshare-usage", self._write_batch, self._never)
-
-    def flush(self) -> None:
-        """Write what waits; raises `RedisError` where that is not possible, and keeps it."""
-        with self._writing:
-            while self._waiting or self._batch:
-                if not self._batch:
-                    self._number += 1
-                    self._batch = _summed([self._waiting.popleft() for _ in range(len(self._waiting))])
-                ADD_USAGE(self._client, last_batch=self._writer, batch=self._number, amounts=self._batch)
-                self._batch = []
-
-    def _write_batch(self) -> None:
-        if not self._batch:  # else it could not be written before
-            self._due.wait()
-            time.sleep(EVERY)
-            self._due.clear()
-        self.flush()
-
-    def _write_the_rest(self) -> None:
-        try:
-            self.flush()
-        except RedisError as error:
-            log.error("What the last calls used is not counted: %s", error)
 
 
 def _summed(charges: Sequence[Sequence[Amount]]) -> list[str]:
@@ -118,25 +67,34 @@ class Used(NamedTuple):
 
 
 class UsageLog:
-    """The usage of one Redis. What this process adds is written a moment later, and at the latest before it reads."""
+    """The usage of one Redis: its sums are written ten times a second, and at the latest before this process reads.
+
+    What cannot be written is kept in memory and tried again, and what waits is written before the process ends.
+    """
 
     def __init__(self, client: redis.Redis, clock: Callable[[], float] = time.time) -> None:
         self._client = client
         self._clock = clock
-        self._writer = UsageWriter(client)
+        self._writer = f"memshare:usage:writer:{uuid4().hex}"
+        self._number = 0
+        self._waiting: deque[Sequence[Amount]] = deque()
+        self._batch: list[str] = []
+        self._writing = threading.Lock()
+        self._starting = threading.Lock()
+        self._due, self._never = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
 
     def add(self, charge: Charge) -> None:
-        """Count a call. Never raises for a Redis that is away: the call's answer is not to be lost."""
-        self._writer.add(_amounts(day_of(self._clock()), charge))
+        """Count a call. Never waits for Redis, nor raises where it is away: the call's answer is not to be lost."""
+        self._add(_amounts(day_of(self._clock()), charge))
 
     def took(self, model: str, seconds: float) -> None:
-        """Note how long a model took to reply."""
         self._count(observe("memshare_model_seconds", seconds, model=model))
 
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
         """Note what a call was for, and how it ended."""
         of = {"model": model, "lane": lane}
-        self._writer.add([(_lately(self._clock()), f"{outcome} {model}", 1.0)])
+        self._add([(_lately(self._clock()), f"{outcome} {model}", 1.0)])
         self._count(
             [
                 count("memshare_calls_total", **of, outcome=outcome),
@@ -156,11 +114,39 @@ class UsageLog:
         return found
 
     def _count(self, samples: Iterable[Sample]) -> None:
-        self._writer.add([(METRICS, sample.field, float(sample.by)) for sample in samples])
+        self._add([(METRICS, sample.field, float(sample.by)) for sample in samples])
+
+    def _add(self, amounts: Sequence[Amount]) -> None:
+        self._waiting.append(amounts)
+        self._due.set()
+        with self._starting:
+            if self._thread is None:
+                before_the_end(self._write_the_rest)
+            if self._thread is None or not self._thread.is_alive():  # a forked process has no threads
+                self._thread = steady_thread("memshare-usage", self._write_batch, self._never)
 
     def flush(self) -> None:
         """Write now what waits; raises `RedisError` where that is not possible, and keeps it."""
-        self._writer.flush()
+        with self._writing:
+            while self._waiting or self._batch:
+                if not self._batch:
+                    self._number += 1
+                    self._batch = _summed([self._waiting.popleft() for _ in range(len(self._waiting))])
+                ADD_USAGE(self._client, last_batch=self._writer, batch=self._number, amounts=self._batch)
+                self._batch = []
+
+    def _write_batch(self) -> None:
+        if not self._batch:  # else it could not be written before
+            self._due.wait()
+            time.sleep(EVERY)
+            self._due.clear()
+        self.flush()
+
+    def _write_the_rest(self) -> None:
+        try:
+            self.flush()
+        except RedisError as error:
+            log.error("What the last calls used is not counted: %s", error)
 
     def used(self, holders: Sequence[tuple[Kind, str]]) -> list[Used]:
         """Usage of each of these today."""

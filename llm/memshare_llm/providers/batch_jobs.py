@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, TypeVar
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from memshare_broker.errors import GiveUp
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_llm.chat import BatchJob
 from memshare_llm.providers.http_client import MAX_WORDS
 
@@ -39,25 +39,22 @@ class _Jobs(BaseModel):
 
 
 class BatchJobs(ABC):
-    """The jobs of a model; each has a name of ours, by which it is found."""
+    """The jobs of a model, as a `BatchApi` has them; each has a name of ours, by which it is found."""
 
     name: str
     _of_each: ClassVar[Mapping[str, str]] = {}
     """Fields of each line of requests."""
 
     def submit(self, name: str, requests: Mapping[str, object]) -> str:
-        """Hand in requests by name as one job; returns its id."""
         lines = [json.dumps({"custom_id": call, "body": body, **self._of_each}) for call, body in requests.items()]
         file = self._read(_Made, self._upload(f"{name}.jsonl", "\n".join(lines).encode())).id
         return self._read(_Made, self._create(file, {NAME: name})).id
 
     def find(self, name: str) -> str | None:
-        """The id of the job of this name, if it is one of the newest."""
         jobs = self._read(_Jobs, self._list()).data or ()
         return next((one.id for one in jobs if isinstance(one.metadata, dict) and one.metadata.get(NAME) == name), None)
 
     def job(self, job: str) -> BatchJob:
-        """The state of a job."""
         found = self._read(_Job, self._get_job(job))
         return BatchJob(found.status in ENDED, found.status, tuple(filter(None, (found.replies, found.errors))))
 

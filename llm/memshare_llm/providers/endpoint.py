@@ -7,7 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.masking import hide
+from memshare_broker.observe.safe_text import hide
 
 OWN = {"openai": "https://api.openai.com/v1", "mistral": "https://api.mistral.ai"}
 """The address of each provider's own API."""

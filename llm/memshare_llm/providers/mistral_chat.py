@@ -1,25 +1,24 @@
-"""Chat models of Mistral."""
+"""Chat models of Mistral, and its Batch API."""
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import httpx2
 from mistralai.client import Mistral
 from mistralai.client.errors import MistralError
+from mistralai.client.models import File
 from mistralai.client.types import UNSET
 from pydantic import BaseModel
 
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
+from memshare_llm.providers.batch_jobs import ENDPOINT, LISTED, BatchJobs
 from memshare_llm.providers.endpoint import find_endpoint
 from memshare_llm.providers.http_client import MAX_REPLY_BYTES, open_client, translate
 from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
-
-if TYPE_CHECKING:
-    from mistralai.client.models import ChatCompletionRequestMessageTypedDict, ResponseFormatTypedDict
 
 
 class MistralChat:
@@ -46,13 +45,12 @@ class MistralChat:
         )
 
     def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Reply:
-        messages = [_message(turn) for turn in turns]
         limit = self._limit.of(schema)
         try:
             self._client.chat.complete(
                 model=self._model,
-                messages=messages,
-                response_format=_response_format(schema) if schema else None,
+                messages=_messages(turns),
+                response_format=_response_format(schema, "schema_definition") if schema else None,
                 max_tokens=limit or UNSET,
             )
         except MistralError as error:
@@ -70,20 +68,63 @@ class MistralChat:
         raise NoLogprobs(f"{self.name} does not tell the probabilities of its tokens.")
 
 
-def _message(turn: Turn) -> ChatCompletionRequestMessageTypedDict:
-    if turn.role == "system":
-        return {"role": "system", "content": turn.content}
-    if turn.role == "assistant":
-        return {"role": "assistant", "content": turn.content}
-    return {"role": "user", "content": turn.content}
+def _messages(turns: Sequence[Turn]) -> Any:
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
-def _response_format(schema: type[BaseModel]) -> ResponseFormatTypedDict:
-    return {
-        "type": "json_schema",
-        "json_schema": {
-            "name": schema_name(schema),
-            "schema_definition": strict_schema(schema),
-            "strict": True,
-        },
-    }
+def _response_format(schema: type[BaseModel], key: str) -> Any:
+    """`key` is where the schema stands: the SDK has another word for it than the API."""
+    form = {"name": schema_name(schema), key: strict_schema(schema), "strict": True}
+    return {"type": "json_schema", "json_schema": form}
+
+
+HOURS = 24
+
+
+class MistralBatches(BatchJobs, MistralChat):
+    """The jobs of a model, which is named with the job and not with each request."""
+
+    def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
+        body: dict[str, object] = {"messages": _messages(turns)}
+        if schema:
+            body["response_format"] = _response_format(schema, "schema")
+        if limit := self._limit.of(schema):
+            body["max_tokens"] = limit
+        return body
+
+    def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
+        return self._limit.read(self.name, body, schema)
+
+    def _upload(self, name: str, content: bytes) -> bytes:
+        file = File(file_name=name, content=content)
+        return self._told(lambda: self._client.files.upload(file=file, purpose="batch"))
+
+    def _create(self, file: str, metadata: dict[str, str]) -> bytes:
+        jobs = self._client.batch.jobs
+        return self._told(
+            lambda: jobs.create(
+                input_files=[file], endpoint=ENDPOINT, model=self._model, metadata=metadata, timeout_hours=HOURS
+            )
+        )
+
+    def _list(self) -> bytes:
+        return self._told(lambda: self._client.batch.jobs.list(page_size=LISTED))
+
+    def _get_job(self, job: str) -> bytes:
+        return self._told(lambda: self._client.batch.jobs.get(job_id=job))
+
+    def download(self, file: str) -> bytes:
+        return self._told(lambda: self._client.files.download(file_id=file).read())
+
+    def _told(self, call: Callable[[], object]) -> bytes:
+        """The reply to a call of the SDK, as it came."""
+        try:
+            said = call()
+        except MistralError as error:
+            if error.status_code == 200:  # the SDK does not know that it is JSON: see `open_client`
+                return error.raw_response.content
+            raise translate(self.name, error, error.raw_response) from None
+        except httpx2.RequestError as error:
+            raise translate(self.name, error) from error
+        assert isinstance(said, bytes), "the SDK has taken a reply of no kind apart"
+        return said

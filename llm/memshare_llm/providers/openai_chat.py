@@ -1,4 +1,7 @@
-"""Chat models of OpenAI and of every server that speaks its chat completions (vLLM, Ollama, llama.cpp)."""
+"""Chat models of OpenAI and of every server that speaks its chat completions (vLLM, Ollama, llama.cpp), and Batch API.
+
+Servers may have the same Batch API, too.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,17 @@ import weakref
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import httpx2
 import openai
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply
 from memshare_llm.completion import read_choice
+from memshare_llm.providers.batch_jobs import ENDPOINT, LISTED, BatchJobs
 from memshare_llm.providers.endpoint import find_endpoint
 from memshare_llm.providers.http_client import MAX_REPLY_BYTES, MAX_WORDS, open_client, translate
 from memshare_llm.providers.reply_limit import ReplyLimit, schema_name, strict_schema
@@ -71,16 +75,18 @@ class OpenAIChat:
         return self.read(completion, schema)
 
     def request(self, turns: Sequence[Turn], schema: type[BaseModel] | None) -> dict[str, object]:
-        """The body of the request for a reply."""
         body = self._body(turns)
         if schema:
-            body["response_format"] = _response_format(schema)
+            form: ResponseFormatJSONSchema = {
+                "type": "json_schema",
+                "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
+            }
+            body["response_format"] = form
         if limit := self._limit.of(schema):
             body[LIMIT] = limit
         return body
 
     def read(self, body: str | bytes, schema: type[BaseModel] | None) -> Reply:
-        """The reply in a completion; raises as `read_completion` does."""
         return self._limit.read(self.name, body, schema)
 
     def first_token(self, turns: Sequence[Turn]) -> FirstToken:
@@ -128,13 +134,6 @@ def translated(model: str) -> Iterator[None]:
         raise translate(model, error) from error
 
 
-def _response_format(schema: type[BaseModel]) -> ResponseFormatJSONSchema:
-    return {
-        "type": "json_schema",
-        "json_schema": {"name": schema_name(schema), "schema": strict_schema(schema), "strict": True},
-    }
-
-
 class _Likely(BaseModel):
     token: str
     logprob: FiniteFloat
@@ -163,3 +162,40 @@ def read_first_token(model: str, body: str | bytes) -> FirstToken:
         # Parts of a character can share their text; rounding can lift a logarithm a little above 0.
         probabilities[one.token] += math.exp(min(one.logprob, 0.0))
     return FirstToken(probabilities=dict(probabilities), model=model, usage=usage)
+
+
+class OpenAIBatches(BatchJobs, OpenAIChat):
+    """The jobs of a model."""
+
+    _of_each: ClassVar = {"method": "POST", "url": ENDPOINT}
+
+    def _upload(self, name: str, content: bytes) -> bytes:
+        form = {"headers": {"Content-Type": "multipart/form-data"}}
+        return self._sent("/files", {"purpose": "batch"}, files={"file": (name, content)}, options=form)
+
+    def _create(self, file: str, metadata: dict[str, str]) -> bytes:
+        job: dict[str, object] = {
+            "input_file_id": file,
+            "endpoint": ENDPOINT,
+            "completion_window": "24h",
+            "metadata": metadata,
+        }
+        return self._sent("/batches", job)
+
+    def _list(self) -> bytes:
+        return self._told(f"/batches?limit={LISTED}")
+
+    def _get_job(self, job: str) -> bytes:
+        return self._told(f"/batches/{job}")
+
+    def download(self, file: str) -> bytes:
+        return self._told(f"/files/{file}/content")
+
+    def _sent(self, path: str, body: dict[str, object], **more: Any) -> bytes:
+        with translated(self.name):
+            sent: httpx2.Response = self._client.post(path, cast_to=httpx2.Response, body=body, **more)
+            return sent.content
+
+    def _told(self, path: str) -> bytes:
+        with translated(self.name):
+            return self._get(path)

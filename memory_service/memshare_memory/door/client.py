@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
@@ -255,11 +255,11 @@ class MemoryClient:
 
     def recall(self, request: RecallRequest) -> Recollection:
         """The memories that may be shown with a task, best first."""
-        about = gen_ai.retrieval(request.pool, request.k, request.text)
+        about = tracing.retrieval(request.pool, request.k, request.text)
         with tracing.span(f"retrieval {request.pool}", about, client=True):
             recalled = self._recall(request)
             found = ((str(hit.memory.id), hit.similarity, hit.memory.answer) for hit in recalled.found)
-            tracing.note(gen_ai.retrieved(found))
+            tracing.note(tracing.retrieved(found))
         return recalled
 
     def embed(self, text: str, asked_by: str | None = None) -> Embedding:

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memshare_broker.child_processes.pool import ends_with_parent, python
+from memshare_broker.child_processes import ends_with_parent, python
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.encoder import BUNDLED, bundled_folder
 from memshare_memory.encoders.sentence_encoder import cannot_be_loaded

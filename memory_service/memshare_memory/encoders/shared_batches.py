@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.errors import GiveUp
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_memory.encoders.encoder import UNLIMITED, BoundedEncoder, Encoder
 
 Work = TypeVar("Work")
@@ -172,7 +172,7 @@ class SharedBatches:
         if not texts:
             wanted.future.set_result(wanted.vectors)
             return wanted.future
-        about = gen_ai.operation("embeddings", self.name) | {"gen_ai.embeddings.dimension.count": self.dimension}
+        about = tracing.operation("embeddings", self.name) | {"gen_ai.embeddings.dimension.count": self.dimension}
         tracing.until(wanted.future, f"embeddings {about['gen_ai.request.model']}", about)
         with self._lock:
             row = 0

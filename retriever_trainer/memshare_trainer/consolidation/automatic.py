@@ -11,7 +11,7 @@ from contextlib import closing
 import redis
 
 from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes import python
 from memshare_broker.connection import connect
 from memshare_broker.presence import Presence, present
 from memshare_broker.settings import Settings

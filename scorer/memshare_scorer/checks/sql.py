@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -49,15 +48,11 @@ class Tables:
 
     def _run(self, sql: str) -> Rows | None:
         steps = iter(range(MOST_STEPS // _STEPS_AT_ONCE))
-        self._database.set_progress_handler(lambda: _is_over(steps), _STEPS_AT_ONCE)
+        self._database.set_progress_handler(lambda: next(steps, None) is None, _STEPS_AT_ONCE)
         try:
             return self._database.execute(sql).fetchall()
         except (sqlite3.Error, sqlite3.Warning):  # a warning is more than one statement
             return None
-
-
-def _is_over(steps: Iterator[int]) -> bool:
-    return next(steps, None) is None
 
 
 def _as_it_is(file: str) -> tuple[Path, int]:

@@ -14,7 +14,7 @@ import typer
 from memshare.cli.lazy_commands import LazyCommands
 from memshare.extras import needs_extra
 from memshare_broker.errors import BadInput, MemshareError
-from memshare_broker.observe.plain_text import replace_what_is_missing
+from memshare_broker.observe.safe_text import replace_what_is_missing
 from memshare_broker.private_files import PRIVATE
 from memshare_broker.wire.same_text import refuse_half_characters
 

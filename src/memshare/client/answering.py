@@ -14,7 +14,7 @@ import redis
 from memshare_agents.roster import cards, load_roster
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_broker.presence import present
 from memshare_broker.settings import OFFLINE, SERVER_WAIT, Role, Settings
 from memshare_broker.wire.same_text import is_blank
@@ -24,8 +24,8 @@ from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, Related, with_related
 from memshare_llm.build import open_budget, open_limited, open_metering
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
-from memshare_llm.limits.metered import Payer
-from memshare_llm.no_model import NONE_SET, require_model
+from memshare_llm.limits.budget import Payer
+from memshare_llm.models import NONE_SET, require_model
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
@@ -114,9 +114,8 @@ def answer_in_steps(
     `memories` are recalled at a time; `within` is seconds, where it may take fewer than a task. A question without a
     verified answer becomes a gap of the pool. Raises `BadInput` without a model.
     """
-    from memshare_agents.reasoning.engine import Engine
+    from memshare_agents.reasoning.engine import OPERATORS, Engine, answer_of, shown_in
     from memshare_agents.reasoning.knowledge import Knowledge
-    from memshare_agents.reasoning.reasoner import OPERATORS, answer_of, shown_in
     from memshare_agents.reasoning.sources.build import open_sources
 
     limits = load_roster(settings.agents_dir)["reasoning"].limits

@@ -16,7 +16,7 @@ from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
 from memshare_llm.limits.usage import UsageLog
-from memshare_llm.no_model import needs_model
+from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.stores.store import Where

@@ -8,11 +8,11 @@ from uuid import UUID
 from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_agents.roster import Agent, load_roster
-from memshare_broker.agent_files import agent_files
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.errors import BadInput
+from memshare_broker.presence import agent_files
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.memory import Memory

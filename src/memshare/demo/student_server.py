@@ -14,7 +14,7 @@ from typing import Any
 import uvicorn
 
 from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
-from memshare_broker.child_processes.pool import ends_with_parent, python
+from memshare_broker.child_processes import ends_with_parent, python
 from memshare_broker.errors import Unreachable
 from memshare_scorer.checks.sql import Tables
 

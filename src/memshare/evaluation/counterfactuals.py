@@ -13,9 +13,8 @@ from memshare.evaluation.judging import AT_ONCE, patiently
 from memshare_broker.settings import Settings
 from memshare_llm.build import open_limited, open_metering
 from memshare_llm.chat import Chat
-from memshare_llm.limits.metered import Payer
-from memshare_llm.quoting import conversation
-from memshare_llm.structured import ReplyForm, ask
+from memshare_llm.limits.budget import Payer
+from memshare_llm.structured import ReplyForm, ask, conversation
 
 INSTRUCTIONS = """\
 You prepare a test of whether true and false statements are told apart. The user's turn is one JSON document about one \

@@ -25,7 +25,7 @@ from memshare_broker.errors import MemshareError, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message, derived_id
 from memshare_llm.build import open_limited, open_metering
-from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.budget import Payer
 from memshare_scorer.grading import PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
 

@@ -9,7 +9,7 @@ from contextlib import closing
 
 from memshare.client.client import Client
 from memshare.operate.supervisor import environment_of
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes import python
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings

@@ -13,7 +13,7 @@ from filelock import lock_descriptor
 from memshare_broker import leases
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
-from memshare_broker.settings.file import ADDRESSES, RUNNING
+from memshare_broker.settings_file import ADDRESSES, RUNNING
 
 
 @contextlib.contextmanager

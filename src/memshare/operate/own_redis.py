@@ -11,7 +11,7 @@ import redis
 
 from memshare.operate.data_folder import hold_folder
 from memshare_broker import redis_server
-from memshare_broker.child_processes.pool import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent
 from memshare_broker.connection import DOWN, connect, reaching
 from memshare_broker.errors import Unreachable
 from memshare_broker.settings import Settings

@@ -22,7 +22,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare_agents.roster import load_roster
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare_broker.child_processes.pool import ends_with_parent, python
+from memshare_broker.child_processes import ends_with_parent, python
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import present

@@ -26,8 +26,8 @@ from memshare_concepts.asking.round import Told
 from memshare_concepts.quoting import LONGEST
 from memshare_concepts.summaries import MOST_CHARACTERS
 from memshare_llm.chat import CHARACTERS_PER_TOKEN
-from memshare_scorer.draft import DOMAIN_LIMIT
 from memshare_scorer.rubric import SUFFIX
+from memshare_scorer.rubric_file import DOMAIN_LIMIT
 
 JOB = "memshare:job:"
 """Key of the last job of a kind, which is gone soon after the process that follows it."""

@@ -14,8 +14,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import derived_id
-from memshare_scorer.draft import Drafting
 from memshare_scorer.rubric import rubric_files
+from memshare_scorer.rubric_file import Drafting
 
 TRIED = 10  # pairs
 LOOKED_AT = 100  # journeys

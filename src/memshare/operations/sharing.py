@@ -33,7 +33,7 @@ from memshare.operations.serving import (
 )
 from memshare.operations.submitting import journey_id, require_same
 from memshare.terminal.ids import counted
-from memshare_agents.prompt import example_turns
+from memshare_agents.answering import example_turns
 from memshare_broker.delivery.hops import CREDIT, OFFER
 from memshare_broker.delivery.journey_records import OPINION, note, noted
 from memshare_broker.errors import BadInput, TryAgain

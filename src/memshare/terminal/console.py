@@ -33,7 +33,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain, plain_json
+from memshare_broker.observe.safe_text import plain, plain_json
 from memshare_broker.steady_thread import steady_thread
 
 

@@ -33,7 +33,7 @@ _SKILLS = (
     *(grade, contradict, name_concepts, label, question, write_questions, quote, sum_up),
     *(plan, read_page, summarise, respond, check),  # of the reasoning agent
 )
-_EXAMPLE = "What is known: "  # as agents/memshare_agents/prompt.py writes above a memory without a prompt
+_EXAMPLE = "What is known: "  # as agents/memshare_agents/answering.py writes above a memory without a prompt
 
 Fits = Callable[[dict[str, Any]], bool]
 

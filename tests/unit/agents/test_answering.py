@@ -7,7 +7,7 @@ import pytest
 import redis
 from pydantic import BaseModel
 
-from memshare_agents.prompt import FROM_OTHERS
+from memshare_agents.answering import FROM_OTHERS
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE, NextMessage

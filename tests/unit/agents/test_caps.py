@@ -9,8 +9,7 @@ from memshare_agents.roster import load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.messages import AgentTask
-from memshare_llm.limits.budget import Budget, Cap, Holder, Prices
-from memshare_llm.limits.metered import Metered, unmetered
+from memshare_llm.limits.budget import Budget, Cap, Holder, Metered, Prices, unmetered
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall

@@ -9,7 +9,7 @@ from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.wire.grades import QuestionTask
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Quoted
-from memshare_llm.no_model import NoModel, NoModelSet
+from memshare_llm.models import NoModel, NoModelSet
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, Recollection
 from memshare_memory.memory import Memory

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memshare_agents.prompt import FROM_OTHERS, NEXT_FROM_OTHERS, build_prompt, fit
+from memshare_agents.answering import FROM_OTHERS, NEXT_FROM_OTHERS, build_prompt, fit
 from memshare_broker.wire.messages import AgentTask, Turn
 from memshare_llm.chat import Window
 from memshare_memory.door.messages import Found

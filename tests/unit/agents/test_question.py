@@ -6,15 +6,14 @@ from contextlib import nullcontext
 import pytest
 import redis
 
-from memshare_agents.prompt import LONGEST
+from memshare_agents.answering import LONGEST
 from memshare_agents.roster import load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import Question, QuestionTask
 from memshare_broker.wire.messages import AgentPair, AgentTask, SeedPair, Usage
-from memshare_llm.limits.budget import Prices
-from memshare_llm.limits.metered import Metered, unmetered
+from memshare_llm.limits.budget import Metered, Prices, unmetered
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall

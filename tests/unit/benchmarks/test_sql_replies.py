@@ -13,7 +13,7 @@ from benchmarks.support.counts import CountedChat, Tally, kind_of
 from benchmarks.support.replies import Replies
 from memshare.demo.student_server import IGNORANCE, SqlExpert
 from memshare.demo.text_to_sql import Questions, SqlQuestion, read_questions
-from memshare_agents.prompt import build_prompt
+from memshare_agents.answering import build_prompt
 from memshare_broker.wire.messages import Turn
 from memshare_concepts.extraction import hierarchies_schema
 from memshare_llm.providers.reply_limit import strict_schema

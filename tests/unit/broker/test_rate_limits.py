@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from memshare_broker.errors import BadInput
-from memshare_broker.rate_limits import RateLimit, parse_rate_limits, rate_limit_for
 from memshare_broker.settings import load_settings
+from memshare_broker.settings_file import RateLimit, parse_rate_limits, rate_limit_for
 
 
 def test_limits_are_read_by_model() -> None:

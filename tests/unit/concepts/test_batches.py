@@ -15,15 +15,15 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.delivery.hops import EXTRACT
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_concepts.tasks import Extracting
 from memshare_llm.batches import GATHER_AGAIN, MOST, Batches
 from memshare_llm.chat import RefusedReply, Reply
-from memshare_llm.limits.metered import unmetered
+from memshare_llm.limits.budget import unmetered
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

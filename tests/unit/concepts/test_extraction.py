@@ -13,8 +13,8 @@ from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_concepts.extraction import LONGEST, extract, fit_together, hierarchies_schema, stored
 from memshare_concepts.tasks import Extracting
 from memshare_llm.batches import Batches
-from memshare_llm.limits.metered import unmetered
-from memshare_llm.no_model import NoModel
+from memshare_llm.limits.budget import unmetered
+from memshare_llm.models import NoModel
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory

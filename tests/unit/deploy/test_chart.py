@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from memshare_broker.delivery.keys import since_key
+from memshare_broker.delivery.schema import since_key
 from memshare_broker.settings import Settings
 from tests.unit.deploy.chart import (
     ALL_OFF,

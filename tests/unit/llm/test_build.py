@@ -10,8 +10,7 @@ from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
 from memshare_llm.build import open_budget, open_limited, open_metering
-from memshare_llm.limits.budget import Cap, Holder
-from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.budget import Cap, Holder, Payer
 from memshare_llm.limits.rate_limits import RateLimited
 from memshare_llm.limits.usage import UsageLog, Used
 from tests.support.chat_server import serving

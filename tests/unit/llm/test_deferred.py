@@ -12,14 +12,13 @@ import redis
 
 from memshare.client.pools import model_doubts
 from memshare_broker.delivery.hops import SCORE
-from memshare_broker.delivery.keys import PARKED
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.wire.messages import Turn
 from memshare_llm import deferred
 from memshare_llm.chat import Chat, Deferred, UselessReply
 from memshare_llm.deferred import BATCHES, DeferredCalls, deferring
-from memshare_llm.limits.budget import Prices
-from memshare_llm.limits.metered import Metered, Metering, Payer
+from memshare_llm.limits.budget import Metered, Metering, Payer, Prices
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import open_batch_api, open_chat
 from memshare_llm.structured import ReplyForm, ask

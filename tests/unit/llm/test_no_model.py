@@ -6,9 +6,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
 from memshare_llm.build import open_limited
-from memshare_llm.models import open_chat
-from memshare_llm.no_model import NoModelSet, has_model, require_model
-from memshare_scorer.draft import Draft
+from memshare_llm.models import NoModelSet, has_model, open_chat, require_model
+from memshare_scorer.rubric_file import Draft
 from tests.support.scripted_chat import ScriptedChat
 
 ASKED = (Turn(role="user", content="A riddle about rain"),)

@@ -10,14 +10,14 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Turn
 from memshare_llm.batches import DEFERRED_AGAIN, Batches
 from memshare_llm.chat import Chat, Deferred, Reply
-from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.budget import Payer
 from memshare_trainer.labels import Labeller
 from memshare_trainer.percentages import Percentages
 from tests.support.judge import UNSPEAKABLE, LabelsByAnswer, document, labelled

@@ -16,8 +16,7 @@ from celery.states import FAILURE, SUCCESS
 import memshare
 from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES, Entry
 from memshare_broker.delivery.submission import Submission
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain, Unreachable
 from memshare_broker.presence import AgentCard, Presence, announce

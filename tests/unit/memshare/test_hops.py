@@ -9,8 +9,7 @@ import pytest
 
 from memshare.worker import parts
 from memshare_broker.app import make_app
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.hops import ANSWER, CREDIT, HOPS, LEARN, OFFER, QUESTION, SCORE, SETTLE, Hop, hop_of
+from memshare_broker.delivery.hops import ANSWER, CREDIT, HOPS, LEARN, QUESTION, SCORE, SETTLE, Hop
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentTask, derived_id
@@ -51,15 +50,3 @@ def test_a_message_that_begins_a_journey_has_its_id_and_any_other_a_derived_one(
 )
 def test_what_says_nothing_of_the_pair_does_not_decide(hop: Hop[Any, Any], decides: bool) -> None:
     assert (hop.kept is not None) is decides
-
-
-@pytest.mark.parametrize(
-    "hop", [ANSWER.of("poem"), QUESTION.of("cook"), SCORE, OFFER, SETTLE], ids=lambda hop: hop.task
-)
-def test_a_message_leads_to_its_row(hop: Hop[Any, Any]) -> None:
-    entry = Entry(id="t1", task=hop.task, queue=hop.queue, body={}, journey="t1", stage=hop.name)
-
-    found = hop_of(entry)
-
-    assert (found.name, found.from_outside) == (hop.name, hop.from_outside)
-    assert found.message is hop.message

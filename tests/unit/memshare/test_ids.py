@@ -11,7 +11,7 @@ import redis
 from memshare.client.client import Client
 from memshare.terminal.ids import find_letter, find_task, short_id
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.settings import Settings
 

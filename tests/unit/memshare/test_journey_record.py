@@ -9,8 +9,8 @@ import redis
 
 from memshare.client.journey import read_journey
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import CriterionScore, Question, Score, Settlement
 from memshare_broker.wire.messages import Answer, Message, Quoted, Shown, Step, Usage

@@ -13,9 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from memshare.operate.metrics import SharedMetrics
 from memshare_broker.connection import connect
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import FAILED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import FAILED, Entry
 from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.observe.metrics import COUNTED, METRICS, POOLS, count, observe
 from memshare_broker.presence import Presence, announce

@@ -13,7 +13,7 @@ from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.metrics import read_field
 from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask
-from memshare_llm.no_model import NoModel
+from memshare_llm.models import NoModel
 from memshare_llm.structured import NeverFits
 from memshare_memory.belief.trust import retriever_key
 from memshare_memory.recall.retriever import Adapter, Retriever

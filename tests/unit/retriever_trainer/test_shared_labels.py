@@ -8,8 +8,8 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import NotYet, TryAgain
 from memshare_broker.wire.lessons import Lesson, LessonTask
 from memshare_broker.wire.messages import Usage

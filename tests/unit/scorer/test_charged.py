@@ -4,8 +4,7 @@ from contextlib import nullcontext
 
 import redis
 
-from memshare_llm.limits.budget import Prices
-from memshare_llm.limits.metered import Metered
+from memshare_llm.limits.budget import Metered, Prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_scorer.rubric import find_rubric
 from memshare_scorer.tasks import ScoreStage

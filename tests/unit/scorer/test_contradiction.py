@@ -12,7 +12,7 @@ from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask, Said
 from memshare_llm.batches import MOST_ALONE, Batches
 from memshare_llm.chat import Chat
-from memshare_llm.no_model import NoModel
+from memshare_llm.models import NoModel
 from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
 from memshare_scorer.tasks import CompareStage, Places
 from tests.support.scripted_chat import ScriptedChat

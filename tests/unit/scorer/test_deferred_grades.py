@@ -15,13 +15,13 @@ from celery.exceptions import Ignore
 from memshare_broker.app import make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.hops import SCORE
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import PARKED
 from memshare_broker.delivery.stage import Stage, StageServices, add_stage
-from memshare_broker.runtime.worker import WorkerPart
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import LOWEST_PRIORITY, USUAL_PRIORITY
 from memshare_broker.wire.signing import SIGNATURE, Signer
+from memshare_broker.worker import WorkerPart
 from memshare_llm.build import open_deferred, open_limited, open_metering
 from memshare_llm.deferred import CALL, DeferredCalls, deferring
 from memshare_llm.limits.budget import Prices

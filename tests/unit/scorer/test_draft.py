@@ -8,8 +8,8 @@ import pytest
 
 from memshare_broker.errors import BadInput
 from memshare_llm.structured import DoesNotFit
-from memshare_scorer.draft import draft, share_out
 from memshare_scorer.rubric import band_points
+from memshare_scorer.rubric_file import draft, share_out
 from tests.support.scripted_chat import ScriptedChat
 
 

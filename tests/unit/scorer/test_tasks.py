@@ -9,7 +9,7 @@ from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe import tracing
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import derived_id
-from memshare_llm.no_model import NoModel, NoModelSet
+from memshare_llm.models import NoModel, NoModelSet
 from memshare_scorer.rubric import BUNDLED, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_seed, a_task

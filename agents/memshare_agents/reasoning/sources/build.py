@@ -12,14 +12,13 @@ from pathlib import Path
 import httpx2
 from pydantic import BaseModel, Field, ValidationError
 
-from memshare_agents.reasoning.sources.documents import Documents
+from memshare_agents.reasoning.sources.documents import Documents, Library, index, pool_of
 from memshare_agents.reasoning.sources.extract_text import SourcePage, one_line, page_of
 from memshare_agents.reasoning.sources.fetch import Fetcher
-from memshare_agents.reasoning.sources.library import Library, index, pool_of
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_broker.settings import Settings
-from memshare_broker.settings.file import parse_networks
+from memshare_broker.settings_file import parse_networks
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
 from memshare_llm.providers.http_client import ReplyTooLong, open_client, retry_after
@@ -122,8 +121,7 @@ class Browser:
         """
         source = source.strip()
         if _SCHEME.match(source):
-            url, body = self._fetcher.fetch(source)
-            return page_of(url, body.data, body.kind, body.charset)
+            return page_of(*self._fetcher.fetch(source))
         if self._documents is None:
             raise BadInput(f"{source[:200]!r} is no URL, and there are no documents: MEMSHARE_DOCUMENTS is not set.")
         return self._documents.page(source, self._documents.data(source))

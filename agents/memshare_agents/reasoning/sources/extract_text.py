@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from memshare_broker.child_processes.pool import ask_child
+from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Message
 
@@ -94,23 +94,16 @@ PATIENCE = 6  # times as long may pass on the clock, where the processors are bu
 MOST_PROCESSES = 2
 
 
-class Parsed(NamedTuple):
-    """The title and the main text of a document; both empty where there are none."""
-
-    title: str
-    text: str
-
-
-def parse(source: str, data: bytes, kind: Literal["html", "pdf"], charset: str | None, most: int) -> Parsed:
+def parse(source: str, data: bytes, kind: Literal["html", "pdf"], charset: str | None, most: int) -> tuple[str, str]:
     """The title and up to `most` characters of text, read in a process of its own; the log has what was left out.
 
-    `charset` is the character encoding of HTML where it is known. Raises `GiveUp` for what cannot be read, or takes
-    more time or memory than a document may.
+    Both are empty where there are none. `charset` is the character encoding of HTML where it is known. Raises `GiveUp`
+    for what cannot be read, or takes more time or memory than a document may.
     """
     limits = {"seconds": SECONDS[kind], "memory": MEMORY}
     request = {"source": source, "kind": kind, "charset": charset, "most": most, **limits}
     answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
-    return Parsed(answer["title"], answer["text"])
+    return answer["title"], answer["text"]
 
 
 def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> SourcePage:

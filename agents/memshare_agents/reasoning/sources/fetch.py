@@ -17,7 +17,7 @@ import httpx2
 
 from memshare_agents.reasoning.sources.extract_text import KINDS, Kind
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
-from memshare_broker.settings.file import Network
+from memshare_broker.settings_file import Network
 from memshare_broker.time_limit import Deadline, TimedStream
 from memshare_llm.providers.http_client import retry_after
 
@@ -153,19 +153,16 @@ _UNSAID = ("", "application/octet-stream", "binary/octet-stream")
 _GZIP = 16 + zlib.MAX_WBITS
 
 
-class Body(NamedTuple):
-    """Data that was sent, its kind and the name of its character encoding, if that was given."""
+class Fetched(NamedTuple):
+    """Data that was sent, its kind, the name of its character encoding, if that was given, and its URL.
 
+    The URL is the one that it came from after all redirects.
+    """
+
+    url: str
     data: bytes
     kind: Kind
     charset: str | None
-
-
-class Fetched(NamedTuple):
-    """A body, and the URL it came from after all redirects."""
-
-    url: str
-    body: Body
 
 
 class Fetcher:
@@ -201,12 +198,15 @@ class Fetcher:
             place = checked(url)
             for _ in range(MAX_REDIRECTS + 1):
                 with pool.stream("GET", _plain(place), headers=_headers(place)) as response:
-                    headers = {name.decode("latin-1").lower(): _text(value) for name, value in response.headers}
+                    headers = {
+                        name.decode("latin-1").lower(): value.decode("utf-8", "replace")
+                        for name, value in response.headers
+                    }
                     if response.status in _REDIRECTS and "location" in headers:
                         place = checked(headers["location"], place)
                         continue
                     _require_well(str(place), response.status, headers)
-                    return Fetched(str(place), _read_body(str(place), headers, response.iter_stream(), self._most))
+                    return _read_body(str(place), headers, response.iter_stream(), self._most)
         raise GiveUp(f"{url} redirects more than {MAX_REDIRECTS} times.")
 
 
@@ -245,10 +245,6 @@ def _headers(place: httpx2.URL) -> list[tuple[bytes, bytes]]:
     ]
 
 
-def _text(value: bytes) -> str:
-    return value.decode("utf-8", "replace")
-
-
 def _require_well(url: str, status: int, headers: dict[str, str]) -> None:
     if status == 200:
         return
@@ -257,7 +253,7 @@ def _require_well(url: str, status: int, headers: dict[str, str]) -> None:
     raise GiveUp(f"{url} answered {status}.")
 
 
-def _read_body(url: str, headers: Mapping[str, str], parts: Iterable[bytes], most: int) -> Body:
+def _read_body(url: str, headers: Mapping[str, str], parts: Iterable[bytes], most: int) -> Fetched:
     """Read a body of at most `most` bytes, packed and unpacked; the names of the headers are in lower case.
 
     Raises `GiveUp` for one that is longer or of another kind, `TryAgain` for one that ends too early.
@@ -274,7 +270,7 @@ def _read_body(url: str, headers: Mapping[str, str], parts: Iterable[bytes], mos
     if kind is None:
         raise GiveUp(f"{url} does not say what it is; only HTML, PDF and plain text can be read.")
     charset = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", parameters, re.IGNORECASE)
-    return Body(data, kind, charset[1] if charset else None)
+    return Fetched(url, data, kind, charset[1] if charset else None)
 
 
 def _unpacked(url: str, encoding: str, parts: Iterable[bytes], most: int) -> bytes:

@@ -13,7 +13,7 @@ import pypdf
 from trafilatura import bare_extraction, load_html
 from trafilatura.settings import Document, use_config
 
-from memshare_broker.child_processes.serving import Request, limit_time, serve
+from memshare_broker.child_processes import Request, limit_time, serve
 from memshare_broker.errors import GiveUp
 
 MAX_HTML = 4_000_000

@@ -25,7 +25,7 @@ from typing import BinaryIO, NamedTuple, cast
 import qdrant_edge as edge
 from pydantic import ValidationError
 
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes import python
 from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores import points

@@ -27,7 +27,7 @@ from memshare.terminal.console import console, errors, panel, print_json, progre
 from memshare.terminal.ids import concept_names, counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings, load_settings
-from memshare_llm.no_model import needs_model
+from memshare_llm.models import needs_model
 
 if TYPE_CHECKING:
     from memshare.demo.concepts import ExploredFlashcards

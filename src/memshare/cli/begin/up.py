@@ -31,7 +31,7 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
-from memshare_llm.no_model import HOW_TO_SET
+from memshare_llm.models import HOW_TO_SET
 
 REFRESH = 1.0  # seconds
 LASTS = 60.0  # seconds without it, after which a trouble is another one

@@ -23,14 +23,14 @@ from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json, require_consent, short, stopping, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_broker.settings import Settings
 from memshare_concepts.asking.round import Explored, ExploredGaps, WantedQuestions
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.gaps.open_questions import Gap, OpenQuestions
 from memshare_llm.limits.budget import in_words, load_prices
 from memshare_llm.limits.usage import UsageLog, Used
-from memshare_llm.no_model import require_model
+from memshare_llm.models import require_model
 
 if TYPE_CHECKING:
     from memshare_concepts.asking.proposing import Proposer

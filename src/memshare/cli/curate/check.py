@@ -20,7 +20,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare.operate.supervisor import environment_of
 from memshare.terminal.console import console, errors, one_line, print_json, print_text, progress_bar, table
 from memshare.terminal.ids import counted, say_unreadable, short_id, the_pool
-from memshare_broker.child_processes.pool import python
+from memshare_broker.child_processes import python
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest

@@ -19,7 +19,7 @@ from memshare.operations.memories import trash as list_trash
 from memshare.terminal.console import console, errors, moment, print_json, require_consent, table
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_memory.curate.requests import Forget, RestoreForgotten
 from memshare_memory.forget.answers import FilesRewritten, ForgetPreview
 

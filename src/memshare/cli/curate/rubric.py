@@ -17,13 +17,11 @@ from memshare.terminal.console import console, errors, print_json, progress_bar,
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
-from memshare_llm.models import open_chat
-from memshare_llm.no_model import require_model
-from memshare_scorer import draft as drafting
+from memshare_llm.models import open_chat, require_model
 from memshare_scorer import rubric_file
-from memshare_scorer.draft import Drafting
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare_scorer.rubric_file import Drafting
 
 app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.")
 
@@ -66,7 +64,9 @@ def draft(
     require_model(settings, "scorer", "`memshare rubric draft`")
     chat = open_chat(settings.model_for("scorer"), timeout=settings.model_timeout, connections=4)
     with progress_bar("Drafting, choosing, wording", sets + 1, shown=not as_json) as bar:
-        drafted, came_about = drafting.draft(chat, domain, sets, lambda done, calls: bar(completed=done, total=calls))
+        drafted, came_about = rubric_file.draft(
+            chat, domain, sets, lambda done, calls: bar(completed=done, total=calls)
+        )
     rubric_file.write_drafting(came_about, out)
     rubric_file.write(drafted, out)
     rubric = read_rubric(out)

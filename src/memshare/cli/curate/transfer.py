@@ -42,7 +42,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
 from memshare_llm.chat import Chat, RefusedReply, UselessReply
-from memshare_llm.no_model import require_model
+from memshare_llm.models import require_model
 from memshare_llm.structured import MOST_CALLS, DoesNotFit
 from memshare_memory.belief.trust import Standings, standings_key
 from memshare_memory.curate.requests import NewMemory

@@ -24,7 +24,7 @@ from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.budget import SHIPPED, Prices, load_prices
-from memshare_llm.no_model import needs_model
+from memshare_llm.models import needs_model
 
 EVERY = "all"
 PAPER = "paper"

@@ -44,7 +44,7 @@ def worker(
     Example: memshare worker poem logic --concurrency 32
     """
     from memshare.worker import app, parts
-    from memshare_broker.runtime.worker import run_worker
+    from memshare_broker.worker import run_worker
 
     settings = load_settings()
     known = [queue for part in parts for queue in part.queues(settings)]

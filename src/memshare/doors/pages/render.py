@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from memshare.client.rest.calls.journeys import State
-from memshare_broker.observe.plain_text import plain
+from memshare_broker.observe.safe_text import plain
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import SettlementOutcome
 

@@ -224,7 +224,7 @@ def _least(said: float | None, score: str | None, values: Mapping[str, float]) -
 
 def programs(rubric_of_agent: Mapping[str, str | None], agents_dir: Path | None) -> Grade:
     """Grades by the programs of rubrics, where these grade alone and are known here."""
-    from memshare_llm.no_model import NoModel
+    from memshare_llm.models import NoModel
     from memshare_scorer.grading import PairToGrade, is_checked
     from memshare_scorer.grading import grade as graded
     from memshare_scorer.rubric import Rubric, find_rubric, threshold_for, without_seeds

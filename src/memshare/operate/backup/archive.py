@@ -20,7 +20,7 @@ from pydantic import JsonValue, ValidationError
 from memshare.client.last_backup import LAST_BACKUP
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
 from memshare.operations.caller import TOKENS
-from memshare_broker.delivery.backup import FLEETING
+from memshare_broker.delivery.sweeper import FLEETING
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
 from memshare_broker.wire.messages import Message

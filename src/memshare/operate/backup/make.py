@@ -36,7 +36,7 @@ from memshare.operate.backup.archive import (
     lasts,
     new_archive,
 )
-from memshare_broker.delivery.backup import beside
+from memshare_broker.delivery.sweeper import beside
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient

@@ -25,8 +25,8 @@ from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, A
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
 from memshare.operations.caller import TOKENS
-from memshare_broker.child_processes.pool import python
-from memshare_broker.delivery.backup import beside, on_their_way, reopen
+from memshare_broker.child_processes import python
+from memshare_broker.delivery.sweeper import beside, on_their_way, reopen
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.engine import OPERATORS, Engine
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import OPERATORS
 from memshare_agents.reasoning.run_state import RunLimits
 from memshare_agents.reasoning.sources.build import Sources
 from memshare_llm.chat import Chat

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare_agents.reasoning.browser import PageSummary
 from memshare_agents.reasoning.engine import Engine, EngineRun
-from memshare_agents.reasoning.short_term import tokens_of
+from memshare_agents.reasoning.knowledge import tokens_of
+from memshare_agents.reasoning.lookups import PageSummary
 from memshare_agents.reasoning.sources.build import Sources
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.discriminator import shares_of
+from memshare_agents.reasoning.answers import shares_of
 
 
 def test_shares_that_fit_are_left_as_they_are() -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine, EngineRun
+from memshare_agents.reasoning.engine import OPERATORS, Engine, EngineRun
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
-from memshare_agents.reasoning.reasoner import OPERATORS
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.chat import Reply

@@ -9,9 +9,8 @@ from uuid import UUID
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.engine import OPERATORS, Engine, shown_in
 from memshare_agents.reasoning.knowledge import Knowledge
-from memshare_agents.reasoning.reasoner import OPERATORS, shown_in
 from memshare_agents.reasoning.run_state import RunLimits
 from memshare_llm.chat import Chat
 from memshare_memory.door.client import MemoryClient

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare_agents.reasoning.engine import Engine, EngineRun
-from memshare_agents.reasoning.reasoner import judged_in, learnt_in, parts_in, shown_in
+from memshare_agents.reasoning.engine import Engine, EngineRun, judged_in, learnt_in, parts_in, shown_in
 from memshare_broker.wire.messages import Learnt
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from memshare_agents.reasoning.coordinator import calls_in, plan_schema
+from memshare_agents.reasoning.engine import OPERATORS
 from memshare_agents.reasoning.operator import Arguments, Context, Operator, OperatorResult
-from memshare_agents.reasoning.reasoner import OPERATORS
 from memshare_llm.providers.reply_limit import strict_schema
 from tests.support.shelf import CHECK, RESPOND, browse, coordinate, planned, search
 

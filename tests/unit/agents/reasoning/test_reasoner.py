@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from memshare_agents.reasoning.reasoner import Reasoner
+from memshare_agents.reasoning.engine import Reasoner
 from memshare_agents.reasoning.run_state import RunLimits
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
@@ -21,7 +21,7 @@ from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Step, Turn, Usage
 from memshare_llm.build import Unfinished
 from memshare_llm.chat import Chat, Reply
-from memshare_llm.limits.metered import Payer
+from memshare_llm.limits.budget import Payer
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall

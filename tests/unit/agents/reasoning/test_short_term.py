@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_agents.reasoning.short_term import DECAY, THRESHOLD, ShortTerm, ShortTermItem, cut, tokens_of
+from memshare_agents.reasoning.knowledge import DECAY, THRESHOLD, ShortTerm, ShortTermItem, cut, tokens_of
 
 
 def item(text: str, **more: object) -> ShortTermItem:

@@ -13,7 +13,7 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 
-from memshare_agents.reasoning.reasoner import OPERATORS, Reasoner
+from memshare_agents.reasoning.engine import OPERATORS, Reasoner
 from memshare_agents.reasoning.run_state import RunLimits
 from memshare_agents.reasoning.toolbox import McpServer, Toolbox
 from memshare_agents.roster import load_roster

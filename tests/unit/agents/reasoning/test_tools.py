@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from memshare_agents.reasoning.coordinator import plan_schema
-from memshare_agents.reasoning.engine import Engine
+from memshare_agents.reasoning.engine import OPERATORS, Engine
 from memshare_agents.reasoning.operator import Operator, OperatorResult
-from memshare_agents.reasoning.reasoner import OPERATORS
-from memshare_agents.reasoning.toolbox import Toolbox, open_toolbox
-from memshare_agents.reasoning.tools import ToolOffer, operator_of
+from memshare_agents.reasoning.toolbox import Toolbox, ToolOffer, open_toolbox, operator_of
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_llm.providers.reply_limit import strict_schema
 from tests.support.scripted_chat import ScriptedChat
@@ -108,7 +106,7 @@ def test_what_goes_wrong_in_a_function_is_said_and_the_run_goes_on(folder: Path,
 
 def test_a_function_sees_no_key_of_its_worker_and_ends_in_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setattr("memshare_agents.reasoning.tools.SECONDS", 0.5)
+    monkeypatch.setattr("memshare_agents.reasoning.toolbox.SECONDS", 0.5)
     own = operators(folder, "key", "endless")
 
     assert called(own["key"], name="OPENAI_API_KEY").said == "nothing"
@@ -162,7 +160,7 @@ def test_sql_that_does_anything_but_read_is_refused(folder: Path, query: str) ->
 
 
 def test_sql_has_bounds_of_time_rows_and_characters(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memshare_agents.reasoning.tools.SECONDS", 30.0)
+    monkeypatch.setattr("memshare_agents.reasoning.toolbox.SECONDS", 30.0)
     numbers = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n {}) SELECT {} FROM n"
 
     many = asked_for(numbers.format("LIMIT 1000", "x"), folder).said.splitlines()

@@ -13,10 +13,10 @@ from celery.exceptions import Ignore
 
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import OFFER, Hop
 from memshare_broker.delivery.incoming import is_replayed, may_come
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import BadInput, GiveUp, IdTaken

@@ -11,8 +11,8 @@ from celery import Celery
 
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import UNREADABLE, DeadLetter, DeadLetters, Kind, letter_for, unreadable
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.settings import Settings
 
@@ -165,9 +165,3 @@ def test_a_huge_message_that_is_none_of_ours_is_kept_in_part() -> None:
 
     assert isinstance(body, str)
     assert len(body) == 100_000
-
-
-def test_messages_without_an_id_are_kept_apart() -> None:
-    ids = {unreadable("the same", "poem", None).id for _ in range(10)}
-
-    assert len(ids) == 10

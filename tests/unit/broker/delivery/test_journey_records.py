@@ -7,10 +7,9 @@ import redis
 
 from memshare.client.journey import read_journey
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import ANSWER, EXTRACT, LEARN, SCORE, SETTLE, Hop
-from memshare_broker.delivery.keys import journey_key, trace_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, journey_key, trace_key
 from memshare_broker.delivery.submission import recorded
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import AgentTask, Cancellation

@@ -3,9 +3,18 @@
 import pytest
 import redis
 
-from memshare_broker.delivery.entry import CeleryResult, Committed, Entry, Outgoing
-from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX, journey_key, open_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import (
+    INCARNATIONS,
+    UNACKED,
+    UNACKED_INDEX,
+    CeleryResult,
+    Committed,
+    Entry,
+    Outgoing,
+    journey_key,
+    open_key,
+)
 from memshare_broker.errors import NotYet, QueueFull, Reason
 from memshare_broker.wire.messages import Cancellation
 

@@ -8,10 +8,9 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry, Outgoing
 from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
-from memshare_broker.delivery.keys import journey_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, Outgoing, journey_key
 from memshare_broker.errors import GiveUp, QueueFull
 
 MEMORY = UUID(int=3)

@@ -15,10 +15,9 @@ from celery import Celery
 from celery.contrib.testing.worker import start_worker
 
 from memshare_broker.app import PRIORITY_STEPS, kombu_url, lists_of, make_app
-from memshare_broker.delivery.entry import CeleryResult, Entry
-from memshare_broker.delivery.keys import MESSAGES
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import outgoing, publish
+from memshare_broker.delivery.schema import MESSAGES, CeleryResult, Entry
 from memshare_broker.settings import Settings
 
 FIRST = Entry(id="t1", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="t1", stage="answer")

@@ -17,16 +17,16 @@ from celery.exceptions import Ignore, Reject
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from memshare_broker.app import REPR_LENGTH, lists_of, make_app
+from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
-from memshare_broker.delivery.entry import Committed, Entry
 from memshare_broker.delivery.hops import ANSWER, Hop
 from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
-from memshare_broker.delivery.keys import PARKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import LATER, publish
+from memshare_broker.delivery.schema import PARKED, Committed, Entry
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.observe.safe_text import REPR_LENGTH
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_broker.wire.signing import SIGNATURE, Signer

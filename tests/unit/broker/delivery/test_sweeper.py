@@ -12,10 +12,9 @@ from celery import Celery
 
 from memshare_broker.app import lists_of, make_app
 from memshare_broker.delivery import sweeper
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, open_key
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, Entry, open_key
 from memshare_broker.delivery.sweeper import sweep
 from memshare_broker.errors import NotYet
 from memshare_broker.presence import INTERVAL, LIFETIME, NOTICED_FOR, PREFIX, VANISHED, Presence, announce, withdraw

@@ -4,10 +4,19 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Committed, Entry, Outgoing
 from memshare_broker.delivery.journey_records import read_outcomes
-from memshare_broker.delivery.keys import DEAD, ENDED, MESSAGES, journey_key, open_key, since_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import (
+    DEAD,
+    ENDED,
+    MESSAGES,
+    Committed,
+    Entry,
+    Outgoing,
+    journey_key,
+    open_key,
+    since_key,
+)
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.metrics import DEAD_REASONS, METRICS, count
 

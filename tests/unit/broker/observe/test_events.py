@@ -11,7 +11,7 @@ from celery import Celery
 from kombu import Queue
 
 from memshare_broker.app import make_app
-from memshare_broker.runtime.celery_patches import MOST, Dispatcher
+from memshare_broker.celery_patches import MOST, Dispatcher
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from memshare_broker.observe import gen_ai
+from memshare_broker.observe import tracing
 from memshare_broker.wire.grades import CriterionScore, Score
 from memshare_broker.wire.messages import AgentTask, Answer, Turn, Usage
 
@@ -50,13 +50,13 @@ def in_messages(attributes: dict[str, Any], which: str) -> Any:
     ],
 )
 def test_a_models_name_says_its_provider_by_the_conventions_word(model: str, provider: str, name: str | None) -> None:
-    told = gen_ai.operation("chat", model)
+    told = tracing.operation("chat", model)
 
     assert (told["gen_ai.provider.name"], told["gen_ai.request.model"]) == (provider, name)
 
 
 def test_cached_and_reasoning_tokens_are_told_where_the_provider_told_of_any() -> None:
-    told = gen_ai.tokens(Usage(prompt_tokens=10, completion_tokens=5, cached_tokens=8))
+    told = tracing.tokens(Usage(prompt_tokens=10, completion_tokens=5, cached_tokens=8))
 
     assert told["gen_ai.usage.cache_read.input_tokens"] == 8
     assert told["gen_ai.usage.reasoning.output_tokens"] is None
@@ -66,12 +66,12 @@ def test_cached_and_reasoning_tokens_are_told_where_the_provider_told_of_any() -
 def test_texts_are_taken_only_where_they_are_asked_for_on_spans_and_are_masked(
     asked_for: str, taken: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(gen_ai.CONTENT, asked_for)
+    monkeypatch.setenv(tracing.CONTENT, asked_for)
     task = AgentTask(prompt=f"Write. {KEY}")
 
-    told = gen_ai.invocation("poem", task, ANSWER)
-    searched = gen_ai.retrieval("poem", 3, task.text)
-    [document] = json.loads(str(gen_ai.retrieved([("m1", 0.8, ANSWER.answer)])["gen_ai.retrieval.documents"]))
+    told = tracing.invocation("poem", task, ANSWER)
+    searched = tracing.retrieval("poem", 3, task.text)
+    [document] = json.loads(str(tracing.retrieved([("m1", 0.8, ANSWER.answer)])["gen_ai.retrieval.documents"]))
 
     assert (document["id"], document["score"]) == ("m1", 0.8)
     assert KEY not in json.dumps([told, searched, document])
@@ -88,15 +88,15 @@ def test_texts_are_taken_only_where_they_are_asked_for_on_spans_and_are_masked(
 
 
 def test_a_system_turn_is_part_of_what_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(gen_ai.CONTENT, "true")
+    monkeypatch.setenv(tracing.CONTENT, "true")
 
-    told = gen_ai.asked([Turn(role="system", content="Be brief."), Turn(role="user", content="Why?")])
+    told = tracing.asked([Turn(role="system", content="Be brief."), Turn(role="user", content="Why?")])
 
     assert [one["role"] for one in in_messages(told, "input")] == ["system", "user"]
 
 
 def test_a_grade_is_an_evaluation_by_its_rubric_and_one_by_each_criterion_all_of_100() -> None:
-    whole, rhyme, wit = gen_ai.evaluations(SCORE)
+    whole, rhyme, wit = tracing.evaluations(SCORE)
 
     assert whole["gen_ai.evaluation.name"] == "poem"
     assert (whole["gen_ai.evaluation.score.value"], whole["gen_ai.evaluation.score.label"]) == (81.5, "accepted")

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from memshare_broker.app import REPR_LENGTH
-from memshare_broker.observe.masking import READ, cut, masked, shortened
+from memshare_broker.observe.safe_text import READ, REPR_LENGTH, cut, masked, shortened
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import since_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, since_key
 from memshare_broker.errors import GiveUp, NotYet, TryAgain
 from memshare_broker.observe.metrics import METRICS, NOW, count, observe, read_field
 from memshare_broker.wire.messages import Usage

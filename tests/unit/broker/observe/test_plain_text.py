@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memshare_broker.observe.plain_text import plain, plain_json, plain_line, replace_what_is_missing
+from memshare_broker.observe.safe_text import plain, plain_json, plain_line, replace_what_is_missing
 
 HOSTILE = {
     "\x1b]0;owned\x07": r"\x1b]0;owned\x07",

@@ -10,8 +10,7 @@ from pydantic import BaseModel
 from memshare_broker.errors import GiveUp, NotYet, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, NoLogprobs, RefusedReply, Reply, UselessReply
-from memshare_llm.limits.budget import Prices
-from memshare_llm.limits.metered import Metered, Payer, unmetered
+from memshare_llm.limits.budget import Metered, Payer, Prices, unmetered
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.structured import ask
 from tests.support.scripted_chat import ScriptedChat

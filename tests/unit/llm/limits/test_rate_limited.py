@@ -8,7 +8,7 @@ import redis
 from pydantic import BaseModel
 
 from memshare_broker.errors import NotYet
-from memshare_broker.rate_limits import RateLimit
+from memshare_broker.settings_file import RateLimit
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import ChatCall, Reply, UselessReply
 from memshare_llm.limits.rate_limits import FIRST_GUESS, RateLimited, SharedLimit

@@ -7,8 +7,8 @@ import pytest
 import redis
 
 from memshare_broker.connection import connect
-from memshare_broker.rate_limits import RateLimit
 from memshare_broker.settings import Settings
+from memshare_broker.settings_file import RateLimit
 from memshare_llm.limits.rate_limits import SharedLimit, free_in
 from tests.support.deployment import wait_for
 

@@ -4,7 +4,7 @@ import pytest
 
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, NoLogprobs, Reply, UselessReply
-from memshare_llm.limits.metered import Timed
+from memshare_llm.limits.budget import Timed
 
 TURNS = [Turn(role="user", content="x")]
 

@@ -126,7 +126,7 @@ def test_what_calls_used_is_written_in_a_moment_by_itself(redis_client: redis.Re
 ENDS = """
 import os, sys
 from memshare_broker.connection import connect
-from memshare_broker.runtime.worker import take_last_steps
+from memshare_broker.worker import take_last_steps
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits import usage
 from memshare_llm.limits.usage import Charge, UsageLog

@@ -8,10 +8,10 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, TryAgain
-from memshare_broker.observe.masking import hide, masked
+from memshare_broker.observe.safe_text import hide, masked
 from memshare_broker.wire.messages import Turn
 from memshare_llm.chat import NoLogprobs
 from memshare_llm.models import open_chat

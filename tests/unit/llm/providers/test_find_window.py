@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from memshare_llm.chat import LLAMA_CPP, OLLAMA, VLLM, Window
-from memshare_llm.providers.find_window import find_window
+from memshare_llm.providers.http_client import find_window
 from tests.support.chat_server import serving
 
 LLAMA = {"default_generation_settings": {"n_ctx": 4_096}}

@@ -12,7 +12,7 @@ import redis
 
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.delivery.journey_records import OPINION, pack
-from memshare_broker.delivery.keys import journey_key
+from memshare_broker.delivery.schema import journey_key
 from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import SeedPair

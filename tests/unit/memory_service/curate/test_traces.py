@@ -10,10 +10,9 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.journey_records import unpack
-from memshare_broker.delivery.keys import JOURNEY, RESULT
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import JOURNEY, RESULT, Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import AgentTask, Usage, derived_id

@@ -4,7 +4,7 @@ import json
 
 import redis
 
-from memshare_broker.delivery.keys import DONE
+from memshare_broker.delivery.schema import DONE
 from memshare_broker.observe.metrics import POOLS
 from memshare_memory.memory import Memory
 from memshare_memory.pool.known_pools import PoolSizes

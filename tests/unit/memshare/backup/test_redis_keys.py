@@ -15,8 +15,7 @@ from memshare.operate.backup.restore import is_used, remove_keys, write_keys
 from memshare.operations.caller import Tokens
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import MESSAGES, PARKED, QUEUES, journey_key, open_key
+from memshare_broker.delivery.schema import MESSAGES, PARKED, QUEUES, Entry, journey_key, open_key
 from memshare_broker.errors import MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer

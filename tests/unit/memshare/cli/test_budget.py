@@ -9,8 +9,8 @@ import redis
 from typer.testing import CliRunner, Result
 
 from memshare.cli.run.budget import app
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, MemshareError, NotYet
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.budget import Budget, Holder

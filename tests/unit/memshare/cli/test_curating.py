@@ -17,7 +17,7 @@ import redis
 
 from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory

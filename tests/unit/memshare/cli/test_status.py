@@ -11,7 +11,7 @@ import redis
 from memshare.client.client import Client
 from memshare.client.replies import StatusReply
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings

@@ -14,9 +14,8 @@ import redis
 from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.journeys import own_journey
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import trace_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, trace_key
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, Answer, Shown, Usage
 from memshare_memory.door.client import MemoryClient

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from memshare.client.pools import encoder_in_use
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Answer, Usage

@@ -17,7 +17,7 @@ import memshare
 from memshare import AsyncMemory, BadInput, Forbidden, Memory, NotFound, NoToken, Stale, TooLarge, TryAgain
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for, unreadable
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.doors.conftest import bury
 
 TASK = "new lamp by the sea"
@@ -89,7 +89,7 @@ def test_what_was_given_up_is_listed_put_back_or_dropped(
     client: Memory, backend: Backend, redis_client: redis.Redis
 ) -> None:
     back, gone = bury(backend, "logic", "first"), bury(backend, "poem", "second")
-    unread = unreadable("no json", "logic", None)
+    unread = unreadable("no json", "logic", "t7")
     backend.client.dead_letters.add(letter_for(unread, BadInput("No JSON."), tries=1, kind="malformed"))
 
     assert [(one.id, one.pool, one.retriable) for one in client.dead_letters.list()] == [

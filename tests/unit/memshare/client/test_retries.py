@@ -12,7 +12,7 @@ import redis
 from memshare import Memory, NotFound, TryAgain, Unreachable
 from memshare.client.rest.call import Call, HttpResponse, NoResponse, wait_before
 from memshare.client.rest.calls.memories import Memories
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.support.raw_server import raw_server
 from tests.support.served import losing_answers
 

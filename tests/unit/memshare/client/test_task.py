@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare import AsyncMemory, BadInput, Memory
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 
 TASK = "new lamp by the sea"
 

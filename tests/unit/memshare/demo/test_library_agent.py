@@ -9,9 +9,9 @@ from memshare.demo.gain import AGENT, POOL
 from memshare.demo.text_to_sql import LIBRARY, read_questions
 from memshare_agents.roster import load_roster
 from memshare_broker.wire.grades import PROGRAM
-from memshare_scorer.checking.programs import require_checks
 from memshare_scorer.checks.sql import Tables
 from memshare_scorer.grading import PairToGrade, grade
+from memshare_scorer.programs import require_checks
 from memshare_scorer.rubric import find_rubric
 from tests.support.scripted_chat import ScriptedChat
 

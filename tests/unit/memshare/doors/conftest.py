@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer

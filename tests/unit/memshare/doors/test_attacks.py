@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.lessons import Lessons

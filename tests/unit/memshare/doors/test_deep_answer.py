@@ -14,8 +14,8 @@ from fastapi.testclient import TestClient
 from memshare.client.answering import answer_in_steps
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
-from memshare_broker.agent_files import agent_files
 from memshare_broker.errors import BadInput, NotYet
+from memshare_broker.presence import agent_files
 from memshare_broker.settings import Settings
 from memshare_concepts.gaps.open_questions import OpenQuestions
 from memshare_llm.build import open_budget

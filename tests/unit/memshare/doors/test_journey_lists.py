@@ -5,8 +5,8 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.hops import ANSWER
-from memshare_broker.delivery.keys import trace_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import trace_key
 from memshare_broker.presence import Presence, announce
 from memshare_broker.wire.messages import AgentTask, Answer, Usage
 from tests.unit.memshare.doors.conftest import Tokened

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_memory.admit.wrong_answers import WRONG_ANSWERS
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered

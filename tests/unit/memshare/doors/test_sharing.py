@@ -10,7 +10,7 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Opinion
 from memshare_memory.belief.bandit import Credit, in_general
 from memshare_memory.belief.credibility_ranking import CredibilityRanking

@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 from memshare.client.rest.calls.submitters import SubmitterCalls
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from memshare_broker.wire.spaces import Spaces

@@ -17,9 +17,9 @@ from memshare.client.journey import begun_with
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare.operations.caller import TOKENS
-from memshare_agents.reasoning.sources.library import SUBMITTER
+from memshare_agents.reasoning.sources.documents import SUBMITTER
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.masking import masked
+from memshare_broker.observe.safe_text import masked
 from memshare_broker.wire.messages import AgentTask
 from memshare_broker.wire.spaces import RESERVED
 from memshare_memory.belief.trust import GROUPS

@@ -5,7 +5,7 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
 from memshare.files.graded.sources import graded_runs
-from memshare_broker.observe import gen_ai, tracing
+from memshare_broker.observe import tracing
 from memshare_broker.wire.grades import CriterionScore, Score
 from memshare_broker.wire.messages import AgentTask, Answer, Usage
 from tests.support.traced import traced
@@ -23,14 +23,14 @@ SCORE = Score(
 
 
 def test_a_journey_with_its_texts_is_imported_with_its_grade(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(gen_ai.CONTENT, "true")
+    monkeypatch.setenv(tracing.CONTENT, "true")
     with traced(monkeypatch) as spans:
         with tracing.stage(JOURNEY, "score", {}, {}):
-            with tracing.span("chat m", gen_ai.operation("chat", "openai:m") | gen_ai.asked(TASK.turns)):
-                tracing.note(gen_ai.said("A range."))
-            for one in gen_ai.evaluations(SCORE):
+            with tracing.span("chat m", tracing.operation("chat", "openai:m") | tracing.asked(TASK.turns)):
+                tracing.note(tracing.said("A range."))
+            for one in tracing.evaluations(SCORE):
                 tracing.event(JOURNEY, "gen_ai.evaluation.result", one)
-        tracing.root(JOURNEY, "invoke_agent poem", lambda: None, gen_ai.invocation("poem", TASK, ANSWER))
+        tracing.root(JOURNEY, "invoke_agent poem", lambda: None, tracing.invocation("poem", TASK, ANSWER))
         exported = MessageToDict(encode_spans(spans.get_finished_spans()))
 
     [run] = graded_runs([exported], "otlp")

@@ -10,8 +10,8 @@ import pytest
 import redis
 
 from memshare import Memory
-from memshare_agents.prompt import NEXT_FROM_OTHERS
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_agents.answering import NEXT_FROM_OTHERS
+from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.client.conftest import backend, client, recall, shelf, url
 
 __all__ = ["backend", "client", "recall", "shelf", "url"]

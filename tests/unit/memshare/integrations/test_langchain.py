@@ -15,7 +15,7 @@ from langchain_core.prompts import (
 
 from memshare import BadInput, Memory
 from memshare.integrations.langchain import MemoryExampleSelector
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.support.word_encoder import WordEncoder
 from tests.unit.memshare.integrations.conftest import Pairs
 

@@ -20,7 +20,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from memshare import Memory
 from memshare.integrations.pydantic_ai import memory_toolset
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.integrations.conftest import Pairs
 
 TASK = "new lamp by the sea"

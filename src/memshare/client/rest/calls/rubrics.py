@@ -7,7 +7,7 @@ from pydantic import Field
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Message
-from memshare_scorer.draft import Drafting
+from memshare_scorer.rubric_file import Drafting
 
 
 class TriedPair(Message):

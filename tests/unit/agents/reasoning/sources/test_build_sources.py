@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memshare_agents.reasoning.sources.build import open_sources
-from memshare_agents.reasoning.sources.library import Library
+from memshare_agents.reasoning.sources.documents import Library
 from memshare_broker.errors import BadInput, GiveUp, NotYet
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.door.client import MemoryClient

@@ -25,7 +25,7 @@ def test_a_page_is_fetched_and_says_what_it_is(web: PageServer, fetcher: Fetcher
     fetched = fetcher.fetch(f"{url}#part")
 
     assert fetched.url == url
-    assert (fetched.body.data, fetched.body.kind, fetched.body.charset) == (b"<p>hello</p>", "html", "utf-8")
+    assert (fetched.data, fetched.kind, fetched.charset) == (b"<p>hello</p>", "html", "utf-8")
 
 
 def test_five_redirects_are_followed_and_a_sixth_is_not(web: PageServer, fetcher: Fetcher) -> None:

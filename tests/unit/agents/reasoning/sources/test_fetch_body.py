@@ -45,7 +45,7 @@ def test_a_body_of_just_the_limit_is_read(web: PageServer, fetcher: Fetcher) -> 
     plain = web.page("/plain", b"x" * MOST)
     packed = web.page("/packed", gzip.compress(b"x" * MOST), content_encoding="gzip")
 
-    assert len(fetcher.fetch(plain).body.data) == len(fetcher.fetch(packed).body.data) == MOST
+    assert len(fetcher.fetch(plain).data) == len(fetcher.fetch(packed).data) == MOST
 
 
 def test_a_gzip_bomb_is_not_unpacked(web: PageServer, fetcher: Fetcher) -> None:
@@ -88,4 +88,4 @@ def test_a_pdf_of_no_stated_type_is_known_by_its_first_bytes(
 ) -> None:
     url = web.page("/file", make_pdf("x"), content_type="application/octet-stream")
 
-    assert fetcher.fetch(url).body.kind == "pdf"
+    assert fetcher.fetch(url).kind == "pdf"

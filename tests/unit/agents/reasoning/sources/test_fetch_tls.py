@@ -40,7 +40,7 @@ def test_the_certificate_is_checked_for_the_name_and_not_for_the_address(secure:
     secure.page("/", b"<p>x</p>")
     fetcher = Fetcher([ip_network("127.0.0.1/32")], seconds=5, most=100_000)
 
-    assert fetcher.fetch(f"https://harbour.test:{secure.server_port}/").body.data == b"<p>x</p>"
+    assert fetcher.fetch(f"https://harbour.test:{secure.server_port}/").data == b"<p>x</p>"
     for other in ("other.test", "127.0.0.1"):
         with pytest.raises(GiveUp, match="no certificate that can be trusted"):
             fetcher.fetch(f"https://{other}:{secure.server_port}/")

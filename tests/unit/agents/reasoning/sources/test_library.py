@@ -11,8 +11,7 @@ import pytest
 import redis
 
 from memshare_agents.reasoning.sources import extract_text
-from memshare_agents.reasoning.sources.documents import Documents
-from memshare_agents.reasoning.sources.library import LENGTH, Library, Passage, index, pool_of
+from memshare_agents.reasoning.sources.documents import LENGTH, Documents, Library, Passage, index, pool_of
 from memshare_broker.errors import BadInput, NotYet, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient
@@ -42,7 +41,9 @@ def open_library(memory: MemoryClient, folder: Path, redis_client: redis.Redis) 
     def opened() -> Library:
         documents = Documents([folder], 1_000_000)
         name = pool_of(documents.places)
-        return Library(memory, name, index(memory, name, documents, redis_client))
+        library = Library(memory, name)
+        library.open(index(memory, name, documents, redis_client))
+        return library
 
     return opened
 
@@ -218,7 +219,8 @@ def test_documents_of_another_folder_are_in_another_pool(
     documents = Documents([other], 100_000)
     name = pool_of(documents.places)
 
-    second = Library(memory, name, index(memory, name, documents, redis_client))
+    second = Library(memory, name)
+    second.open(index(memory, name, documents, redis_client))
 
     assert {one.source for one in find(second, "lamp", 50)} == {"cat.txt"}
     assert "cat.txt" not in {one.source for one in find(library, "lamp", 50)}

@@ -13,8 +13,8 @@ import pytest
 
 from memshare_agents.reasoning.sources import extract_text
 from memshare_agents.reasoning.sources.extract_text import COMMAND, MOST_PROCESSES, parse
-from memshare_broker.child_processes import serving
-from memshare_broker.child_processes.pool import children_of
+from memshare_broker import child_processes
+from memshare_broker.child_processes import children_of
 from memshare_broker.errors import GiveUp
 from tests.support.deployment import wait_for
 
@@ -117,7 +117,7 @@ def test_a_process_that_is_killed_takes_its_page_with_it_and_no_other() -> None:
     with pytest.raises(GiveUp, match=r"'lamp\.html' could not be finished: .* ended with signal 9"):
         parse("lamp.html", WELL, "html", None, 1_000)
 
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def soon_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that end at once when they have nothing to do."""
     command = (
         "from memshare_agents.reasoning.sources.parsing import read; "
-        "import memshare_broker.child_processes.serving as s; s.IDLE = 0.05; s.serve(read)"
+        "import memshare_broker.child_processes as s; s.IDLE = 0.05; s.serve(read)"
     )
     end_children()
     monkeypatch.setattr(extract_text, "COMMAND", ("-c", command))
@@ -136,7 +136,7 @@ def test_a_process_with_nothing_to_do_ends_and_another_one_is_started() -> None:
     parse("lamp.html", WELL, "html", None, 1_000)
     wait_for(lambda: not parsing(), 10, "its end")
 
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
 
 
 def test_what_takes_a_page_apart_knows_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,14 +161,14 @@ def test_many_threads_have_their_pages_read_by_a_few_processes() -> None:
 
 def test_page_after_page_of_a_large_process_is_read_by_the_same_one() -> None:
     end_children()
-    large = b"x" * serving.FRESH  # Linux counts it as the peak of what is started now
+    large = b"x" * child_processes.FRESH  # Linux counts it as the peak of what is started now
 
     for _ in range(2):
         parse("lamp.html", WELL, "html", None, 1_000)
         [one] = parsing()
 
-    assert len(large) == serving.FRESH
-    assert parse("lamp.html", WELL, "html", None, 1_000).title == "The lamp"
+    assert len(large) == child_processes.FRESH
+    assert parse("lamp.html", WELL, "html", None, 1_000)[0] == "The lamp"
     assert parsing() == [one]
 
 

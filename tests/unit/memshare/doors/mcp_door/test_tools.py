@@ -12,7 +12,7 @@ import redis
 from mcp import Client, MCPError
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from tests.unit.memshare.doors.mcp_door.conftest import Connect
 
 TASK = "new lamp by the sea"

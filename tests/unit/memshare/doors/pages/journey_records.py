@@ -7,7 +7,7 @@ import re
 from uuid import UUID
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import AgentTask, Answer, Message, Shown, Usage
 

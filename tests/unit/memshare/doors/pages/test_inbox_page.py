@@ -18,7 +18,7 @@ from memshare.doors.pages.render import ENVIRONMENT
 from memshare.doors.pages.screens.inbox import CARDS
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_memory.belief.bandit import Arms, Credit, D
 from memshare_memory.door.client import MemoryClient

@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.keys import MESSAGES
+from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient

@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.entry import Entry
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_scorer.rubric import Criterion, Rubric, find_rubric
 from memshare_scorer.rubric_file import write

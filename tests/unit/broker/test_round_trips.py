@@ -15,11 +15,10 @@ from celery.contrib.testing.worker import start_worker
 
 from memshare_broker.app import make_app
 from memshare_broker.delivery.dead_letters import DeadLetters
-from memshare_broker.delivery.entry import Entry
 from memshare_broker.delivery.hops import Hop
-from memshare_broker.delivery.keys import INCARNATIONS, MESSAGES, UNACKED
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
+from memshare_broker.delivery.schema import INCARNATIONS, MESSAGES, UNACKED, Entry
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings

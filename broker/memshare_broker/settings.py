@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare_broker.redis_server import socket_url
-from memshare_broker.settings.file import (
+from memshare_broker.settings_file import (
     PROVIDERS,
     ListenAddress,
     Login,
@@ -332,12 +332,10 @@ class Settings(
 
     @cached_property
     def encoders_dir(self) -> Path:
-        """The folder of the encoders that consolidation writes."""
         return self.encoders or self.data / "encoders"
 
     @cached_property
     def exports_dir(self) -> Path:
-        """The folder of the encoders as they are served."""
         return self.exports or self.data / "exports"
 
     @cached_property

@@ -9,7 +9,7 @@ import pytest
 from celery.events.dispatcher import EventDispatcher
 from kombu.transport import redis, virtual
 
-from memshare_broker.runtime import celery_patches
+from memshare_broker import celery_patches
 
 TOUCHED = {
     "_create_client": redis.Channel,

@@ -15,12 +15,11 @@ from kombu.transport import redis as kombu_redis
 
 from memshare_broker import redis_server
 from memshare_broker.app import kombu_url, list_of, make_app, queue_named
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import INCARNATIONS, UNACKED, UNACKED_INDEX
+from memshare_broker.celery_patches import SentinelTransport, Transport
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER, publish
+from memshare_broker.delivery.schema import INCARNATIONS, UNACKED, UNACKED_INDEX, Entry
 from memshare_broker.presence import WORKER_INCARNATION
-from memshare_broker.runtime.celery_patches import SentinelTransport, Transport
 from memshare_broker.settings import Settings
 from tests.faults.line import line
 from tests.support.deployment import wait_for

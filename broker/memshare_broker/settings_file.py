@@ -1,4 +1,7 @@
-"""Settings in a file, so that every terminal of a deployment has the same."""
+"""The values of settings, such as addresses and rate limits, and the file in which they can stand.
+
+With a file every terminal of a deployment has the same.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, ValidationError, create_model
 from pydantic_settings import BaseSettings, InitSettingsSource
@@ -18,11 +22,95 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 from redis.connection import parse_url
 
 from memshare_broker.errors import BadInput
-from memshare_broker.rate_limits import parse_rate_limits
-from memshare_broker.sentinels import SCHEME, parse_sentinels
 from memshare_broker.toml_files import load, nearest_name
 
 log = logging.getLogger(__name__)
+
+SCHEME = "sentinel://"
+
+
+class Sentinels(NamedTuple):
+    """A Redis whose master sentinels name: sentinel://[USER]:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME.
+
+    The password is Redis's own; sentinels are asked without one.
+    """
+
+    nodes: tuple[tuple[str, int], ...]
+    master: str
+    database: int
+    username: str | None
+    password: str | None
+
+    @property
+    def kombu_url(self) -> str:
+        """As Celery writes it: a whole URL for each sentinel, and the master's name among the transport's options."""
+        login = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}@"
+        return ";".join(f"{SCHEME}{login}{host}:{port}/{self.database}" for host, port in self.nodes)
+
+
+def parse_sentinels(url: str) -> Sentinels:
+    """Raises `ValueError` for a URL without sentinels, a port, a database's number or the master's name."""
+    parts = urlsplit(url)
+    login, _, places = parts.netloc.rpartition("@")
+    username, _, password = login.partition(":")
+    nodes = [re.fullmatch(r"([^:,]+):([0-9]{1,5})", place) for place in places.split(",")]
+    masters = parse_qs(parts.query).get("master", [])
+    if not all(nodes) or len(masters) != 1:
+        raise ValueError("expected sentinel://:PASSWORD@HOST:PORT,HOST:PORT/DB?master=NAME")
+    return Sentinels(
+        nodes=tuple((node[1], int(node[2])) for node in nodes if node),
+        master=masters[0],
+        database=int(parts.path.strip("/") or 0),
+        username=unquote(username) or None,
+        password=unquote(password) or None,
+    )
+
+
+EXPECTED = (
+    "expected MODEL=N requests, N tokens; … (a minute; * in MODEL matches anything), "
+    "such as openai:gpt-5.6-luna=500 requests, 200000 tokens; mistral:*=60 requests"
+)
+
+_AMOUNT = re.compile(r"([0-9][0-9_]*)\s*(requests|tokens)")
+
+
+class RateLimit(NamedTuple):
+    """The most requests and tokens of a model in a minute; None is no limit."""
+
+    requests: int | None = None
+    tokens: int | None = None
+
+
+def parse_rate_limits(text: str) -> dict[str, RateLimit]:
+    """The limits by model or pattern, in their order; raises `ValueError` that says what was expected."""
+    limits: dict[str, RateLimit] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        name, _, amounts = map(str.strip, part.rpartition("="))
+        if not name or name in limits:
+            raise ValueError(f"{part!r} names {'a model a second time' if name else 'no model'}: {EXPECTED}")
+        limits[name] = _rate_limit(part, amounts)
+    return limits
+
+
+def rate_limit_for(model: str, limits: dict[str, RateLimit]) -> RateLimit | None:
+    """The limit of a model: the one under its own name, else of the first pattern that matches."""
+    if model in limits:
+        return limits[model]
+    for pattern, limit in limits.items():
+        if re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), model):
+            return limit
+    return None
+
+
+def _rate_limit(part: str, amounts: str) -> RateLimit:
+    found: dict[str, int] = {}
+    for amount in amounts.split(","):
+        read = _AMOUNT.fullmatch(amount.strip())
+        if read is None or int(read[1]) < 1 or read[2] in found:
+            raise ValueError(f"{part!r} gives no number of requests or tokens: {EXPECTED}")
+        found[read[2]] = int(read[1])
+    return RateLimit(**found)
+
 
 Network = IPv4Network | IPv6Network
 OF_OTHERS = re.compile(r"(.+_)?(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT_[0-9]+_(TCP|UDP|SCTP).*|IMAGE)|TEST_.+")
@@ -91,7 +179,6 @@ Secret = Annotated[
 ]
 RateLimits = Annotated[str, _readable_by(parse_rate_limits)]
 TorchDevice = Annotated[str, _matching(r"cpu|mps|cuda(:[0-9]{1,3})?", "cpu, cuda, cuda:N or mps")]
-
 
 NAME = "memshare.toml"
 RUNNING = "running.toml"

@@ -1,4 +1,7 @@
-"""The discriminator: checks an answer, and says how much of it rests on which knowledge."""
+"""The responder answers the question from short-term memory; the discriminator checks its answer.
+
+The discriminator says how much of an answer rests on which knowledge, too.
+"""
 
 from __future__ import annotations
 
@@ -8,24 +11,76 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from memshare_agents.reasoning.coordinator import COORDINATOR, DISCRIMINATOR
+from memshare_agents.reasoning.coordinator import COORDINATOR, DISCRIMINATOR, RESPONDER
+from memshare_agents.reasoning.knowledge import CUT, ShortTermItem
 from memshare_agents.reasoning.operator import (
     Arguments,
     Context,
     Operator,
     OperatorCall,
+    OperatorProposal,
     OperatorResult,
     Verdict,
     conversation,
     quoted,
 )
-from memshare_agents.reasoning.short_term import CUT, ShortTermItem
 from memshare_llm.structured import ReplyForm, ask
 from memshare_memory.memory import folded
 
+ANSWER = """\
+{agent}
+
+`question` is what was asked, `part_of`, where it is there, what that is a part of, `hint` what to attend to, \
+`knowledge` what was found, `failed` the answers that were rejected and why: give none of them again. Answer \
+`question` alone. Write the whole answer into `answer`, and into `used` the items that it rests on, each by its \
+`item`. Where the knowledge says nothing and you are not sure yourself, say what is missing."""
+
+
+class ResponderArguments(Arguments):
+    """How to answer."""
+
+    hint: Annotated[str, StringConstraints(strip_whitespace=True, max_length=400)] = Field(
+        default="", description="what the answer is to attend to; may be empty"
+    )
+
+
+class Response(ReplyForm):
+    """An answer, and the items it rests on."""
+
+    answer: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=20_000)]
+    used: list[str] = Field(max_length=100)
+
+
+def answer(arguments: ResponderArguments, context: Context) -> OperatorResult:
+    document = {
+        **context.asked,
+        "hint": arguments.hint,
+        "knowledge": quoted(context.known),
+        "failed": quoted(context.failed),
+    }
+    asked = ask(context.chat, conversation(ANSWER.format(agent=context.instructions), document), Response)
+    labels = [item.label for item in context.known]
+    used = tuple(label for label in labels if label in asked.value.used)
+    return OperatorResult(
+        said=asked.value.answer,
+        read=context.read,
+        left_out=context.left_out,
+        recalled=used,
+        proposal=OperatorProposal(asked.value.answer, used, asked.model),
+    )
+
+
+responder = Operator(
+    name=RESPONDER,
+    does="Writes the answer to the question from the knowledge found so far.",
+    arguments=ResponderArguments,
+    run=answer,
+)
+
+
 AGAIN = OperatorCall(COORDINATOR, {"goal": "Find a better answer: the last one was rejected."})
 
-INSTRUCTIONS = """\
+CHECK = """\
 You check an answer that somebody else gave. `question` is what was asked, `part_of`, where it is there, what that \
 is a part of, `answer` the answer to `question`, `knowledge` what it may rest on, `failed` the answers that were \
 rejected before.
@@ -57,7 +112,7 @@ class AnswerJudgement(ReplyForm):
     shares: list[Share] = Field(max_length=100)
 
 
-def run(_arguments: DiscriminatorArguments, context: Context) -> OperatorResult:
+def check(_arguments: DiscriminatorArguments, context: Context) -> OperatorResult:
     proposal = context.proposal
     if proposal is None:
         return OperatorResult(said="Rejected: there is no new answer to check.", plan=(AGAIN,))
@@ -70,7 +125,7 @@ def run(_arguments: DiscriminatorArguments, context: Context) -> OperatorResult:
         "knowledge": quoted(context.known),
         "failed": quoted(context.failed),
     }
-    judged = ask(context.chat, conversation(INSTRUCTIONS, document), AnswerJudgement).value
+    judged = ask(context.chat, conversation(CHECK, document), AnswerJudgement).value
     labels = [item.label for item in context.known]
     shares = shares_of(((one.item, one.share) for one in judged.shares), labels)
     verdict = Verdict(judged.verified, judged.reason, shares)
@@ -109,5 +164,5 @@ discriminator = Operator(
     name=DISCRIMINATOR,
     does="Checks the answer that was just written; ends the run if it holds, else a new plan follows.",
     arguments=DiscriminatorArguments,
-    run=run,
+    run=check,
 )

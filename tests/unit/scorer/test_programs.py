@@ -12,13 +12,13 @@ import psutil
 import pytest
 
 from memshare_agents.roster import load_roster
-from memshare_broker.child_processes.pool import children_of
+from memshare_broker.child_processes import children_of
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import PROGRAM, Settlement
-from memshare_llm.no_model import NoModel
-from memshare_scorer.checking.programs import COMMAND as CHILD
-from memshare_scorer.checking.programs import require_checks
+from memshare_llm.models import NoModel
 from memshare_scorer.grading import NotGraded, PairToGrade, grade
+from memshare_scorer.programs import COMMAND as CHILD
+from memshare_scorer.programs import require_checks
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.tasks import ScoreStage
 from tests.support.answered import a_task
@@ -244,7 +244,7 @@ def test_pairs_are_checked_one_after_the_other_by_the_same_processes(folder: Pat
     for _ in range(50):
         grade(ScriptedChat(), sums, 81, PAIR, votes=1)
     living = [one for one in psutil.Process().children() if one.status() != psutil.STATUS_ZOMBIE]
-    mine = [one for one in living if "memshare_scorer.checking.child" in one.cmdline()]
+    mine = [one for one in living if "memshare_scorer.check_process" in one.cmdline()]
     assert len(mine) <= (os.cpu_count() or 1), time.monotonic() - began
 
 

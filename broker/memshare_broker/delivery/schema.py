@@ -1,14 +1,20 @@
-"""Every key of the ledger in Redis. The Lua scripts beside this file are given them as the table `key`.
+"""The ledger in Redis: its keys, its rows, and what its scripts are given and return.
 
-A name that ends in a colon is a prefix: the name of a queue, a journey or a hold follows.
+The Lua scripts beside this file are given the keys as the table `key`. A name that ends in a colon is a prefix: the
+name of a queue, a journey or a hold follows.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from memshare_broker.observe.metrics import DEAD_REASONS, METRICS
 from memshare_broker.scripts import Script
+from memshare_broker.wire.messages import Message, Priority, Record
+from memshare_broker.wire.signing import Signer, digest
 
 MESSAGES = "memshare:messages"
 """Hash: id of an open message → its `Entry`, so that it can be sent again."""
@@ -72,7 +78,6 @@ def ledger_script(name: str, *before: str) -> Script:
 
 
 def open_key(queue: str) -> str:
-    """The open messages of a queue."""
     return OPEN + queue
 
 
@@ -82,10 +87,62 @@ def since_key(queue: str) -> str:
 
 
 def journey_key(journey: str) -> str:
-    """The records of a journey."""
     return JOURNEY + journey
 
 
 def trace_key(journey: str) -> str:
     """The details of what is known of a journey."""
     return TRACE + journey
+
+
+class Entry(Message):
+    """A message of the ledger, with enough to publish it again."""
+
+    id: str
+    task: str
+    queue: str
+    body: JsonValue
+    journey: str
+    stage: str
+    priority: Priority = 3
+    begins: bool = False
+    """True if a journey may begin with it; the journey then shows it as its task."""
+    has_result: bool = False
+    """True if a caller waits for its outcome, as the result of a Celery task."""
+    decides: bool = True
+    """True if its end is part of the journey's outcome. The end of a lesson, for example, is not."""
+    expires: float | None = None
+    """After which it is not begun any more, as Unix time in seconds."""
+    signature: str | None = None
+    """Proof that a worker of this deployment, or who has its secret, wrote it; what anybody may send needs none."""
+
+    @property
+    def owner(self) -> str:
+        """Which message a journey of this id belongs to; nothing where another stage's message began it."""
+        return digest(self.body) if self.begins and self.id == self.journey else ""
+
+    def signed(self, signer: Signer) -> Entry:
+        return self.model_copy(update={"signature": signer.sign(self.task, self.id, self.journey, self.body)})
+
+
+class CeleryResult(NamedTuple):
+    """A task's result as Celery keeps it: its key, its text, and for how many seconds."""
+
+    key: str
+    text: str
+    keep: int
+
+
+class Outgoing(NamedTuple):
+    """A message on its way: its entry, and the list in Redis and the text with which kombu would push it."""
+
+    entry: Entry
+    place: str
+    text: str
+
+
+class Committed(NamedTuple):
+    """The record that stands, of this run or of the message's first run, and whether this run was the first to end."""
+
+    first: bool
+    record: Record

@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memshare_broker.child_processes.serving import LONGEST, Request, function_of, limit_time, serve
+from memshare_broker.child_processes import LONGEST, Request, function_of, limit_time, serve
 from memshare_broker.errors import GiveUp
 
 ORPHAN = 5.0  # seconds more than whoever waits for it allows, after which a check ends that nobody waits for

@@ -8,7 +8,7 @@ from typing import Any
 
 import redis
 
-from memshare_broker.runtime.worker import _hand_back
+from memshare_broker.worker import _hand_back
 
 
 def test_a_worker_ends_though_redis_takes_nothing_back() -> None:

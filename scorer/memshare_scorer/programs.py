@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from memshare_broker.child_processes.pool import ask_child
+from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_scorer.rubric import Criterion, Rubric
 
-COMMAND = ("-m", "memshare_scorer.checking.child")
+COMMAND = ("-m", "memshare_scorer.check_process")
 LOOK_WITHIN = 60.0  # seconds for a module to be imported
 MEGABYTE = 2**20
 SCRIPTS = frozenset({".js", ".pl", ".py", ".rb", ".sh"})
@@ -45,10 +45,8 @@ def require_checks(rubrics: Iterable[Rubric]) -> None:
             try:
                 if isinstance(criterion.check, str):
                     _ask(rubric, criterion, b"", LOOK_WITHIN)
-                elif shutil.which(_program(rubric.folder, criterion.check[0])) is None:
-                    raise GiveUp(f"there is no program {criterion.check[0]!r}")
                 else:
-                    _require_scripts(rubric.folder, criterion.check[1:])
+                    _require_command(rubric.folder, *criterion.check)
             except GiveUp as error:
                 raise BadInput(
                     f"Rubric {rubric.name!r} in {rubric.folder}: the check {criterion.check!r} of {criterion.name!r} "
@@ -57,16 +55,16 @@ def require_checks(rubrics: Iterable[Rubric]) -> None:
                 ) from error
 
 
-def _require_scripts(folder: Path, arguments: Sequence[str]) -> None:
-    """Raise `GiveUp` for an argument that is the name of a script which does not lie beside the rubric."""
+def _require_command(folder: Path, program: str, *arguments: str) -> None:
+    """Raise `GiveUp` where the program is not there, or a script among its arguments does not lie beside the rubric.
+
+    A program with a slash in its name lies there, too.
+    """
+    if shutil.which(str(folder / program) if "/" in program else program) is None:
+        raise GiveUp(f"there is no program {program!r}")
     for one in arguments:
         if Path(one).suffix in SCRIPTS and not (folder / one).exists():
             raise GiveUp(f"there is no file {one!r} in {folder}")
-
-
-def _program(folder: Path, name: str) -> str:
-    """A program's place: a name with a slash is one beside the rubric."""
-    return str(folder / name) if "/" in name else name
 
 
 def _ask(rubric: Rubric, criterion: Criterion, pair: bytes, seconds: float, more: int = 0) -> dict[str, float | None]:

@@ -12,8 +12,8 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 from prometheus_client import Gauge, start_http_server
 
+from memshare_broker import presence
 from memshare_broker.app import CONCEPTS_QUEUE, SCORER_QUEUE, make_app
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.delivery.dead_letters import DeadLetters
@@ -37,15 +38,7 @@ from memshare_broker.delivery.sweeper import ParkedMessages, sweep
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import logs, tracing
 from memshare_broker.observe.logs import ids
-from memshare_broker.presence import (
-    INTERVAL,
-    WORKER_INCARNATION,
-    AgentCard,
-    Presence,
-    announce,
-    require_same_secret,
-    withdraw,
-)
+from memshare_broker.presence import AgentCard, Presence
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
@@ -139,7 +132,7 @@ class WorkerWatch(threading.Thread):
         self._presence = Presence(
             node=consumer.hostname,
             pid=os.getpid(),
-            incarnation=WORKER_INCARNATION,
+            incarnation=presence.WORKER_INCARNATION,
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
             scorer_model=settings.model_for("scorer") if {SCORER_QUEUE, CONCEPTS_QUEUE} & {*queues} else None,
@@ -151,27 +144,22 @@ class WorkerWatch(threading.Thread):
     def run(self) -> None:
         gc.collect()
         gc.freeze()  # what is there by now stays, and makes looking for garbage slow
+        look_for_lost = functools.partial(sweep, self._app, self._client, self._settings.lost_after)
         others: dict[str, tuple[Callable[[], object], float]] = {
             "memshare-releases": (self._release, RELEASE_EVERY),
-            "memshare-sweeper": (self._sweep, INTERVAL),
+            "memshare-sweeper": (look_for_lost, presence.INTERVAL),
             # Where few tasks fail, Python itself looks for the older part of it once an hour.
             "memshare-garbage": (gc.collect, COLLECT_EVERY),
         }
         for number, pulse in enumerate(self._pulses, 1):
             run_pulse = functools.partial(pulse, self._settings, self._presence.queues)
-            others[f"memshare-pulse-{number}"] = (run_pulse, INTERVAL)
+            others[f"memshare-pulse-{number}"] = (run_pulse, presence.INTERVAL)
         for name, (step, every) in others.items():
             steady_thread(name, step, self._stopped, every=every)
-        repeat(self.name, self._announce, self._stopped, every=INTERVAL)
+        repeat(self.name, self._announce, self._stopped, every=presence.INTERVAL)
 
     def _announce(self) -> None:
-        announce(self._client, self._presence)
-        self._beat()
-
-    def _sweep(self) -> None:
-        sweep(self._app, self._client, self._settings.lost_after)
-
-    def _beat(self) -> None:
+        presence.announce(self._client, self._presence)
         if self._settings.heartbeat is not None and takes_tasks(self._consumer):
             try:
                 self._settings.heartbeat.touch()
@@ -188,7 +176,7 @@ class WorkerWatch(threading.Thread):
         self._stopped.set()
         forget(self._settings.heartbeat)
         try:
-            withdraw(self._client, self._presence)
+            presence.withdraw(self._client, self._presence)
         except redis.RedisError as error:
             log.warning("This worker is forgotten by itself, Redis does not do its part: %s", error)
 
@@ -269,9 +257,10 @@ def worker_app(*parts: WorkerPart) -> Celery:
             keep_private(settings.data)
             served = list(app.amqp.queues.consume_from)
             serving = _serving(parts, settings, served)
-            open_signer(settings)  # what it lacks is told before Redis is waited for
+            signer = open_signer(settings)  # what it lacks is told before Redis is waited for
             wait_for_redis(settings.redis)
-            _require_same_secret(settings)
+            with closing(connect(settings.redis)) as client:
+                presence.require_same_secret(client, signer)
             for name in [name for name in app.tasks if name.startswith("celery.")]:
                 app.tasks.unregister(name)  # such as celery.map, which runs any task for whoever asks
             for part in serving:
@@ -279,7 +268,7 @@ def worker_app(*parts: WorkerPart) -> Celery:
             if not _forks(sender.pool_cls):  # torch must not be forked once warm
                 for part in serving:
                     part.warm(settings, served)
-        logs.leave_to_celery()
+        logging.getLogger().handlers.clear()  # Celery makes its own, in a file where it is told to
 
     @signals.worker_shutting_down.connect(weak=False)
     def end(how: str, **_: Any) -> None:
@@ -325,12 +314,6 @@ def _as_started(worker: Any) -> Settings:
     return load_settings().model_copy(update={"concurrency": worker.concurrency})
 
 
-def _require_same_secret(settings: Settings) -> None:
-    signer = open_signer(settings)
-    with closing(connect(settings.redis)) as client:
-        require_same_secret(client, signer)
-
-
 def _serving(parts: Sequence[WorkerPart], settings: Settings, served: Sequence[str]) -> list[WorkerPart]:
     """The parts of which a queue is served; the others are not even imported."""
     return [part for part in parts if set(part.queues(settings)) & set(served)]
@@ -340,24 +323,22 @@ def _forks(pool: type) -> bool:
     return pool.__module__ == "celery.concurrency.prefork"
 
 
-class _clear_exit:  # noqa: N801 - reads as a statement
+@contextmanager
+def _clear_exit() -> Iterator[None]:
     """End the worker with one clear line; Celery's signals would swallow anything but `SystemExit`."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, KeyboardInterrupt):  # such as while it waits for Redis
-            raise SystemExit(130) from None
-        if isinstance(error, MemshareError):
-            if logs.is_json():
-                log.error("%s", error)
-            else:
-                print(f"memshare: {error}", file=sys.stderr)
-            raise SystemExit(2 if isinstance(error, BadInput) else 1) from error
-        if isinstance(error, Exception):
-            log.exception("The worker could not be built.")
-            raise SystemExit(1) from error
+    try:
+        yield
+    except KeyboardInterrupt:  # such as while it waits for Redis
+        raise SystemExit(130) from None
+    except MemshareError as error:
+        if logs.is_json():
+            log.error("%s", error)
+        else:
+            print(f"memshare: {error}", file=sys.stderr)
+        raise SystemExit(2 if isinstance(error, BadInput) else 1) from error
+    except Exception as error:
+        log.exception("The worker could not be built.")
+        raise SystemExit(1) from error
 
 
 def _serve_metrics(port: int, worker: WorkController) -> None:

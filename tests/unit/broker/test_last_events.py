@@ -12,7 +12,7 @@ from contextlib import suppress
 import redis
 
 from memshare.client.client import Client
-from memshare_broker.delivery.keys import INCARNATIONS
+from memshare_broker.delivery.schema import INCARNATIONS
 from memshare_broker.settings import Settings
 from tests.support.deployment import ended, wait_for
 
@@ -22,7 +22,7 @@ from dataclasses import replace
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.stage import Outcome, Stage
 from memshare_broker.delivery.stage import add_stage
-from memshare_broker.runtime.worker import WorkerPart, open_stage_services, worker_app
+from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 
 def slow(_journey, task):
     time.sleep(1)

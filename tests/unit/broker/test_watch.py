@@ -14,14 +14,13 @@ import redis
 from celery import Celery, signals
 from celery.bootsteps import CLOSE, RUN
 
+from memshare_broker import worker as watch_module
 from memshare_broker.app import make_app
-from memshare_broker.delivery.entry import Entry
-from memshare_broker.delivery.keys import open_key
 from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry, open_key
 from memshare_broker.presence import PREFIX, present
-from memshare_broker.runtime import worker as watch_module
-from memshare_broker.runtime.worker import Pulse, WorkerWatch, takes_tasks
 from memshare_broker.settings import Settings
+from memshare_broker.worker import Pulse, WorkerWatch, takes_tasks
 from tests.support.deployment import wait_for
 from tests.support.watching import watch_of
 
@@ -36,7 +35,7 @@ def start_watch(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[StartWatch]:
     """Starts the thread of a worker that is ready, with these pulses; its rounds are short."""
-    monkeypatch.setattr(watch_module, "INTERVAL", 0.05)
+    monkeypatch.setattr(watch_module.presence, "INTERVAL", 0.05)
     before = list(signals.worker_shutdown.receivers)
     known = settings.model_copy(update={"heartbeat": tmp_path / "heartbeat"})
     started: list[WorkerWatch] = []
@@ -56,7 +55,7 @@ def start_watch(
 def test_a_child_that_a_worker_forks_does_not_withdraw_it(
     start_watch: StartWatch, redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch_module, "INTERVAL", 60)  # what is withdrawn stays away
+    monkeypatch.setattr(watch_module.presence, "INTERVAL", 60)  # what is withdrawn stays away
     start_watch()
     wait_for((tmp_path / "heartbeat").exists, 10, "the first heartbeat")
 

@@ -35,12 +35,11 @@ from redis.exceptions import ResponseError
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for, unreadable
 from memshare_broker.delivery.incoming import DUE, EXPIRES
-from memshare_broker.delivery.keys import ledger_script
 from memshare_broker.delivery.publish import ACKNOWLEDGED, LATER
+from memshare_broker.delivery.schema import ledger_script
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import WORKER_INCARNATION
-from memshare_broker.runtime.worker import open_stage_services
 from memshare_broker.settings import load_settings
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.envelope import (
@@ -52,6 +51,7 @@ from memshare_broker.wire.envelope import (
     read_headers,
 )
 from memshare_broker.wire.forms import one_line
+from memshare_broker.worker import open_stage_services
 
 log = logging.getLogger(__name__)
 
@@ -180,26 +180,18 @@ class _CarefulReader:
 
 
 class Channel(_CarefulReader, _OneClient, kombu_redis.Channel):
-    """A channel to one Redis."""
-
     QoS = QoS
 
 
 class SentinelChannel(_CarefulReader, _OneClient, kombu_redis.SentinelChannel):
-    """A channel to the Redis that sentinels name."""
-
     QoS = QoS
 
 
 class Transport(kombu_redis.Transport):
-    """The transport to one Redis."""
-
     Channel = Channel
 
 
 class SentinelTransport(kombu_redis.SentinelTransport):
-    """The transport to the Redis that sentinels name."""
-
     Channel = SentinelChannel
 
 
@@ -396,4 +388,4 @@ class Dispatcher(EventDispatcher):
 class Events(CeleryEvents):
     """The source of an app's event dispatcher."""
 
-    dispatcher_cls = "memshare_broker.runtime.celery_patches:Dispatcher"
+    dispatcher_cls = "memshare_broker.celery_patches:Dispatcher"
