@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from benchmarks.report import progress
 from memshare_broker.wire.lessons import Concepts
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
 from memshare_concepts.pool_graph import levels_of
 from memshare_concepts.question import BY_CONCEPTS

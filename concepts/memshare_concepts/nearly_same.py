@@ -10,8 +10,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Decisions, similar_id
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import may_merge
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Memory

@@ -12,10 +12,9 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Embedding
+from memshare_concepts.concept_graph import ConceptGraph, intersection
 from memshare_concepts.decisions import Aliases, Decisions
 from memshare_concepts.extraction import Levels
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import intersection
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import LONGEST_PAGE
 from memshare_memory.memory import Memory
@@ -104,7 +103,7 @@ class Common(NamedTuple):
 
 
 def in_common(concepts: PoolConcepts, names: Sequence[str]) -> Common:
-    """The intersection of the vectors of concepts (`memshare_concepts.graph.weights.intersection`)."""
+    """The intersection of the vectors of concepts (`memshare_concepts.concept_graph.intersection`)."""
     graph = concepts.graph
     vectors = [graph.vector(name) for name in names]
     if not set(vectors[0]).intersection(*vectors[1:]):

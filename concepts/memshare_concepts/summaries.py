@@ -13,9 +13,9 @@ from pydantic import Field, StringConstraints, create_model
 
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
-from memshare_concepts.asking.proposing import typical
-from memshare_concepts.clusters.cluster import Cluster
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.clusters import Cluster
+from memshare_concepts.concept_graph import ConceptGraph
+from memshare_concepts.proposing import typical
 from memshare_concepts.quoting import LONGEST, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation

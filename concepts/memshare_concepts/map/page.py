@@ -25,10 +25,9 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from memshare_broker.observe.plain_text import plain
-from memshare_concepts.clusters.cluster import Cluster, Clusters
-from memshare_concepts.clusters.cluster_cache import clusters_by_size
-from memshare_concepts.clusters.clustering import CONCEPTS
-from memshare_concepts.map.files import FOLDER, SCRIPTS, SERVED_AT
+from memshare_concepts.cluster_cache import clusters_by_size
+from memshare_concepts.clusters import CONCEPTS, Cluster, Clusters
+from memshare_concepts.map import FOLDER, SCRIPTS, SERVED_AT
 from memshare_concepts.pool_graph import PoolConcepts
 
 GOLDEN_ANGLE = pi * (3 - sqrt(5))
@@ -144,7 +143,7 @@ FACTORS = (0.5, 1, 2, 4, 8)
 def clusters_around(concepts: PoolConcepts, data: Path, asked: int) -> dict[int, Clusters]:
     """The clusters of a pool by their size, the smallest first: `asked`, and the sizes around it.
 
-    They are kept in the data folder until the pool changes (`memshare_concepts.clusters.cluster_cache`).
+    They are kept in the data folder until the pool changes (`memshare_concepts.cluster_cache`).
     Left out are sizes below two memories or above half of the pool, and those that give the same clusters as another.
     """
     around = [round(asked * factor) for factor in FACTORS]

@@ -1,4 +1,4 @@
-"""Has a chat model write new questions, and keeps those that the pool does not have yet."""
+"""Has a chat model write new questions in the style of a cluster, and keeps those that the pool does not have yet."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy as np
 from pydantic import Field, StringConstraints
 
 from memshare_broker.errors import BadInput
-from memshare_concepts.asking.round import Direction, Near, ProposedQuestion, Target, WantedQuestions
-from memshare_concepts.clusters.cluster import Cluster, Clusters, topics
-from memshare_concepts.gaps.gaps import unconnected
-from memshare_concepts.gaps.open_questions import Gap
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import Vector, similarity
+from memshare_concepts.clusters import Cluster, Clusters, topics
+from memshare_concepts.concept_graph import ConceptGraph, Vector, similarity
+from memshare_concepts.gaps import unconnected
+from memshare_concepts.open_questions import Direction, Gap, Near, ProposedQuestion, Target, WantedQuestions
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_concepts.quoting import bounded
 from memshare_llm.chat import Chat

@@ -1,4 +1,7 @@
-"""All gaps of a pool in one list, by how likely something is missing and how much that is needed."""
+"""Gaps of a pool: concepts that nothing is about, thin clusters, and clusters that nothing connects.
+
+They come in one list, by how likely something is missing and how much that is needed.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,10 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
-from memshare_concepts.clusters.cluster import Cluster, Clusters
+from memshare_concepts.clusters import Cluster, Clusters
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import Gap, OpenQuestions, ranked
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.open_questions import Gap, OpenQuestions, ranked
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_memory.door.client import MemoryClient
 

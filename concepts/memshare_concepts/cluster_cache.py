@@ -19,8 +19,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from memshare_concepts.clusters.cluster import Clusters, described
-from memshare_concepts.clusters.clustering import Partition, memberships
+from memshare_concepts.clusters import Clusters, Partition, described, memberships
 from memshare_concepts.pool_graph import PoolConcepts
 
 FOLDER = "clusters"
@@ -84,7 +83,7 @@ def _digest(concepts: PoolConcepts) -> str:
 @cache
 def _algorithm() -> bytes:
     """The program text of this package, which nobody can forget to count up, and the version of Leiden."""
-    files = sorted(Path(__file__).parents[1].rglob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     return b"\0".join([version("graspologic-native").encode(), *(file.read_bytes() for file in files)])
 
 
