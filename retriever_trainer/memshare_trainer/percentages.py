@@ -22,7 +22,7 @@ from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubts
 from memshare_llm.structured import ReplyForm, ask, without_docstring
-from memshare_memory.contradictions.conflicts import RULE, Claims
+from memshare_memory.contradictions import RULE, Claims
 
 DAY = 86_400  # seconds
 FEWEST = 20  # labels of memories that were followed

@@ -13,7 +13,7 @@ from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation, quoted_pair
 from memshare_llm.structured import ReplyForm, ask, without_docstring
-from memshare_memory.contradictions.conflicts import RULE, Claims
+from memshare_memory.contradictions import RULE, Claims
 
 LONGEST = LONGEST_TEXT  # characters of each prompt and answer: all that travels, for what is shown is to be compared
 TOGETHER = 24_000  # characters of all texts in one call, beside those of the first comparison

@@ -21,7 +21,7 @@ from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.reviews import Card, CardStore
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from tests.browser.people import (
     HOSTILE,

@@ -21,7 +21,7 @@ from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartP
 from memshare_memory.admit.after import Admitted, After, after_written, parts_among
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.forget.trash import TakeOut
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
 from memshare_memory.recall.recall import Recall, sparse_of

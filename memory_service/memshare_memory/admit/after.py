@@ -21,8 +21,7 @@ from memshare_broker.wire.lessons import ComparedPairs, Extracted, NotedConcepts
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.lessons import Lessons
-from memshare_memory.contradictions.comparisons import comparison, rivals_of
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts, comparison, rivals_of
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall, sparse_of

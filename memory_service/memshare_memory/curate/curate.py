@@ -19,8 +19,7 @@ from memshare_memory.admit.wrong_answers import no_longer_wrong
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.contradictions.comparisons import ComparisonRequests, Send
-from memshare_memory.contradictions.conflicts import MemoryConflict, Rivals, Verdict
+from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.forget.trash import Worths, by_pool
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
@@ -156,7 +155,6 @@ class Curate:
         `text_limit` characters.
         """
         self._text_limit = text_limit
-        self._comparing = ComparisonRequests(client, send)
         self._send = send
         self._concepts = concepts
         self._pool = pool
@@ -229,7 +227,7 @@ class Curate:
     def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
         """Send what follows from memories that were written; `new` are those that say something new."""
         store = self._pool().store
-        self._comparing.compare(store, new)
+        self._send(comparisons(store, self._client, new))
         if self._concepts:
             self._send([extraction(memory) for memory in needing(store, memories)])
 

@@ -20,7 +20,7 @@ from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
-from memshare_memory.contradictions.comparisons import Send
+from memshare_memory.contradictions import Send
 from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
 from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest

@@ -18,7 +18,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
 from memshare_broker.wire.same_text import refuse_half_characters
-from memshare_memory.contradictions.conflicts import MemoryConflict
+from memshare_memory.contradictions import MemoryConflict
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.listening import socket_of
 from memshare_memory.door.messages import (

@@ -15,7 +15,7 @@ from memshare_broker.wire.messages import Learnt, Usage
 from memshare_memory.admit.after import note_compared, note_concepts
 from memshare_memory.admit.lessons import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten

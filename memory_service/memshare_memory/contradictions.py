@@ -1,19 +1,29 @@
-"""Conflicts: memories of one pool that cannot both be true, as a model or a person has judged them, linked in Redis."""
+"""Contradictions: memories of one pool that cannot both be true, and which memories a new one is compared with.
+
+They were judged by a model or a person, and are linked in Redis.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, Literal, NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from uuid import UUID
 
 import redis
 from pydantic import StringConstraints
 
+from memshare_broker.delivery.hops import COMPARE, NextMessage
+from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
-from memshare_broker.wire.lessons import LONGEST_TEXT, Compared
-from memshare_broker.wire.messages import Message
+from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
+from memshare_broker.wire.messages import Message, derived_id
 from memshare_memory.memory import Memory, folded
-from memshare_memory.stores.store import Hit
+from memshare_memory.stores.store import Hit, Query, Store, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 LINK_CONFLICT = Script(__file__, "link_conflict")
 DROP_CONFLICT = Script(__file__, "drop_conflict")
@@ -29,7 +39,6 @@ Claims = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_00
 
 TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
 CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing
-
 
 SAME_QUESTION = 0.9  # cosine of two prompts, from which two answers are compared …
 NEAR_CURATED = 0.8  # … and from which one is with what a person brought in
@@ -258,3 +267,92 @@ def claims_key(pool: str) -> str:
 
 def _both(memory: UUID, other: UUID) -> str:
     return " ".join(sorted((str(memory), str(other))))
+
+
+AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
+
+Send = Callable[[Sequence[NextMessage]], None]
+"""Sends messages, each of a journey that it names, to their queues."""
+
+
+def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -> list[NextMessage]:
+    """The messages that ask for comparisons of memories which were written just now; every two of them once."""
+    asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
+    messages = []
+    for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
+        others = rivals_among(near, client, memory, asked[memory.id])
+        for other in others:
+            asked[other.id].add(memory.id)
+        if others:
+            said = (f"{each.id} {each.key} {each.answer}" for each in (memory, *others))
+            journey = str(derived_id("compare", *said))
+            messages.append(comparison(journey, memory, others)._replace(journey=journey))
+    return messages
+
+
+def _with_near(store: Store, memories: Sequence[Memory]) -> Iterator[tuple[Memory, list[Hit]]]:
+    """Memories, each with those near to it; a few at once, for whoever recalls waits for a search that runs."""
+    for start in range(0, len(memories), AT_ONCE):
+        vectors = store.dense_of([memory.id for memory in memories[start : start + AT_ONCE]])
+        there = [memory for memory in memories[start : start + AT_ONCE] if memory.id in vectors]  # not forgotten since
+        yield from zip(there, near_each(store, [(memory, vectors[memory.id]) for memory in there]), strict=True)
+
+
+SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
+LOOKED_AT = 12  # memories, the nearest ones
+
+
+def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
+    """The memories that may contradict one: those that answer the same question or are about the same thing.
+
+    At most `MOST`, the nearest ones; none that says the same or that was compared with it already, and none at all
+    where the memory is made up.
+    """
+    [near] = near_each(store, [(memory, vector)])
+    return rivals_among(near, client, memory)
+
+
+def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
+    """Hits that are near enough to each memory to contradict it; its vector stands beside the memory."""
+    queries = [
+        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
+        for memory, vector in memories
+    ]
+    return store.search(queries)
+
+
+def rivals_among(
+    near: Sequence[Hit], client: redis.Redis, memory: Memory, asked: Collection[UUID] = ()
+) -> list[Memory]:
+    """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about."""
+    if memory.is_passage:  # a document may say what another one denies
+        return []
+    found = [
+        hit.memory
+        for hit in near
+        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else same_question(hit.memory))
+        and hit.memory.id != memory.id
+        and hit.memory.id not in asked
+        and folded(hit.memory.answer) != folded(memory.answer)
+    ]
+    if not found or is_invented(client, memory.agent, memory.kind):
+        return []
+    known = Conflicts(client).judged(memory.pool, memory.id)
+    return [other for other in found if other.id not in known][:MOST]
+
+
+def _lowest(memory: Memory) -> float:
+    return SAME_THING if memory.is_statement else NEAR_CURATED
+
+
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
+    """The message that asks for it."""
+    task = CompareTask(
+        journey=journey,
+        pool=memory.pool,
+        agent=memory.agent or "",
+        submitter=memory.submitter,
+        memory=Said.of(memory.id, memory.prompt, memory.answer),
+        others=tuple(Said.of(other.id, other.prompt, other.answer) for other in others),
+    )
+    return COMPARE.next(task)
