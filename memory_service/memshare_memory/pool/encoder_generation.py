@@ -15,8 +15,7 @@ from memshare_memory.belief.bandit import Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.writers import Writers
 from memshare_memory.encoders.encoder import ENCODER, Encoder, first_name, folder_of, origin_of
-from memshare_memory.encoders.open_encoder import open_encoder, open_model
-from memshare_memory.encoders.reach import within_reach
+from memshare_memory.encoders.open_encoder import open_encoder, open_model, within_reach
 from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.pool.known_pools import require_whole
 from memshare_memory.pool.pool import Pool

@@ -24,7 +24,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.encoders.encoder import BEFORE, ENCODER, Encoder, bundled_folder, first_name, folder_of, tuned_name
-from memshare_memory.encoders.reach import within_reach
+from memshare_memory.encoders.open_encoder import within_reach
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder, torch_device
 from memshare_memory.pool.encoder_generation import encoder_named
 from memshare_memory.pool.owner import WriteGate

@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from transformers.utils import logging as transformers_logging
 
-from memshare_memory.encoders.reach import Reach
+from memshare_memory.encoders.open_encoder import Reach
 from memshare_memory.memory import folded
 
 QUESTIONS = 24  # of one batch
