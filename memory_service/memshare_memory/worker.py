@@ -20,17 +20,16 @@ from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.listening import check_door, listen
 from memshare_memory.door.service import RecallBatches, Service
-from memshare_memory.pool import encoder_generation
 from memshare_memory.pool.known_pools import KnownPools, PoolSizes
 from memshare_memory.pool.owner import Claim, claim
-from memshare_memory.pool.pool import Pool
+from memshare_memory.pool.pool import Pool, open_pool
 from memshare_memory.tasks import register as register_tasks
 
 
 @functools.cache
-def open_pool(settings: Settings) -> Pool:
+def _pool(settings: Settings) -> Pool:
     """The pool as this process sees it, shared by its threads."""
-    return encoder_generation.open_pool(settings, connect(settings.redis), lambda: _claim(settings))
+    return open_pool(settings, connect(settings.redis), lambda: _claim(settings))
 
 
 @functools.cache
@@ -41,13 +40,13 @@ def _claim(settings: Settings) -> Claim | None:
 
 @functools.cache
 def _recalls(settings: Settings) -> RecallBatches:
-    return RecallBatches(open_pool(settings))
+    return RecallBatches(_pool(settings))
 
 
 @functools.cache
 def open_door(settings: Settings) -> DoorServer:
     """The door of this process, open to who asks."""
-    pool = open_pool(settings)
+    pool = _pool(settings)
     client = connect(settings.redis)
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(open_stage_services(settings).send, app)
@@ -68,7 +67,7 @@ def _register(app: App, settings: Settings) -> None:
         services=lambda: open_stage_services(settings),
         settle=functools.cache(
             lambda: SettleStage(
-                open_pool(settings),
+                _pool(settings),
                 client,
                 Lessons(client, settings.lesson_share, learn=settings.learn),
                 # At least for as long as a settlement may be tried again, or it would credit twice.
@@ -78,7 +77,7 @@ def _register(app: App, settings: Settings) -> None:
                 bandit=Bandit(settings.alpha, settings.credit_half_life),
             )
         ),
-        pool=lambda: open_pool(settings),
+        pool=lambda: _pool(settings),
         client=client,
         recalls=lambda: _recalls(settings),
     )
@@ -99,12 +98,12 @@ def _warm(settings: Settings, queues: Sequence[str]) -> None:
 
 @functools.cache
 def _pool_sizes(settings: Settings) -> PoolSizes:
-    return PoolSizes(connect(settings.redis), lambda: open_pool(settings)().store)
+    return PoolSizes(connect(settings.redis), lambda: _pool(settings)().store)
 
 
 def _pulse(settings: Settings, queues: Sequence[str]) -> None:
     if MEMORY_QUEUE in queues:
-        hide_expired(open_pool(settings))
+        hide_expired(_pool(settings))
         _pool_sizes(settings).take()
 
 

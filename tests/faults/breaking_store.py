@@ -8,7 +8,7 @@ import time
 
 from memshare_broker.errors import MemshareError
 from memshare_memory.encoders.encoder import BUNDLED, bundled_folder, folder_of
-from memshare_memory.pool.encoder_generation import name_in_use
+from memshare_memory.pool.pool import name_in_use
 from memshare_memory.stores.open_store import layout_in_use
 from memshare_trainer.consolidation.consolidation import Consolidation, Progress
 from memshare_trainer.consolidation.pool_pages import pool_pages

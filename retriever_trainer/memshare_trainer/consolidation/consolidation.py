@@ -26,9 +26,8 @@ from memshare_broker.wire.messages import derived_id
 from memshare_memory.encoders.encoder import BEFORE, ENCODER, Encoder, bundled_folder, first_name, folder_of, tuned_name
 from memshare_memory.encoders.open_encoder import within_reach
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder, torch_device
-from memshare_memory.pool.encoder_generation import encoder_named
 from memshare_memory.pool.owner import WriteGate
-from memshare_memory.pool.pool import Move, Pages
+from memshare_memory.pool.pool import Move, Pages, encoder_named
 from memshare_memory.stores.open_store import open_store, put_in_use
 from memshare_memory.stores.store import Layout, Store
 from memshare_trainer.consolidation.check import Check, check

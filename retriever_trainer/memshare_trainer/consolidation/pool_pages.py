@@ -15,8 +15,7 @@ from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.pool.encoder_generation import name_in_use
-from memshare_memory.pool.pool import Pages
+from memshare_memory.pool.pool import Pages, name_in_use
 from memshare_memory.stores.open_store import layout_in_use, open_store
 from memshare_memory.stores.store import Page, Where, pages
 
