@@ -11,7 +11,7 @@ from typing import NamedTuple
 from memshare.operate.own_redis import connected
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate

@@ -12,7 +12,7 @@ from memshare_broker.app import MEMORY_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.runtime.worker import WorkerPart, at_shutdown, open_stage_services, worker_app
 from memshare_broker.settings import Settings
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Bandit
 from memshare_memory.curate.curate import Curate, hide_expired

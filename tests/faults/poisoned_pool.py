@@ -19,7 +19,7 @@ from benchmarks.forms.tasks import Task, form_of, memories, questions
 from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentPair, Shown, Usage
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.encoders.encoder import Encoder

@@ -18,9 +18,8 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
-from memshare_memory.admit.after import after_admission, after_written
+from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
-from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.admit.wrong_answers import least_alike, wrong_prompts
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit

@@ -11,8 +11,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memshare_broker.wire.lessons import Evidence
+from memshare_memory.admit.after import EVIDENCE_AT_ONCE
 from memshare_memory.admit.crediting import LEAST_WEIGHT
-from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE
 from memshare_trainer.learning.adapter_state import State
 from memshare_trainer.learning.proof import LearntRetriever, People, Words, people_of
 from memshare_trainer.learning.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence

@@ -10,7 +10,7 @@ import redis
 from memshare_broker.wire.grades import PROGRAM, GradedTask, Settlement, VerdictTask
 from memshare_broker.wire.lessons import Evidence
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.admit.wrong_answers import WRONG_ANSWERS, WrongAnswer, no_longer_wrong, note_wrong
 from memshare_memory.belief.bandit import Arms, GivenCredit

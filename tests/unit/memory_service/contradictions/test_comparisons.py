@@ -6,7 +6,7 @@ import redis
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.grades import Settlement
 from memshare_broker.wire.lessons import CompareTask, LessonTask
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.trust import Trust, decide
 from memshare_memory.contradictions import Conflicts, rivals_of

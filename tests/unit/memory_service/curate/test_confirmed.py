@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.confirmed import unconfirmed
 from memshare_memory.curate.curate import Curate, hide_expired
