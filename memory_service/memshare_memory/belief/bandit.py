@@ -1,7 +1,7 @@
 """Credibility: what memories have been worth, as a contextual bandit (LinUCB) with one arm for each memory.
 
 DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ w·xxᵀ and b = Σ w·r·x over the
-times that its memory was shown, with x the features, r the reward (`memshare_memory.belief.reward`) and w the
+times that its memory was shown, with x the features, r the reward (`memshare_memory.admit.crediting`) and w the
 memory's share in the answer, 1 where nobody judged it. Its estimate of the reward in a context x, and how far it may be
 off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
 
