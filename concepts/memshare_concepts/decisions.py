@@ -11,7 +11,7 @@ from pydantic import Field
 from memshare_broker.wire.messages import Message
 from memshare_concepts import names
 from memshare_concepts.names import key
-from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
+from memshare_memory.people import dismissed_key, merges_key
 
 
 class Merge(Message):

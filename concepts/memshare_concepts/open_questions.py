@@ -19,7 +19,7 @@ from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
 from memshare_concepts.names import key
 from memshare_llm.limits.usage import day_of
-from memshare_memory.forget.reviews import ASKING, PEOPLE
+from memshare_memory.people import ASKING, PEOPLE
 
 Kind = Literal["unexplained", "thin", "unconnected", "asked"]
 

@@ -14,8 +14,8 @@ from memshare_concepts.extraction import EXAMPLES, extract, stored
 from memshare_llm.chat import Chat
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest, SearchRequest
-from memshare_memory.forget.reviews import QUESTION_CONCEPTS
 from memshare_memory.memory import Memory, saying
+from memshare_memory.people import QUESTION_CONCEPTS
 from memshare_memory.stores.store import Where
 
 KEEP_SECONDS = 7 * 86_400

@@ -31,8 +31,8 @@ from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
 from memshare_llm.structured import ReplyForm, ask
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.forget.reviews import CARDS, PEOPLE, UNGRADED
 from memshare_memory.memory import Memory
+from memshare_memory.people import CARDS, PEOPLE, UNGRADED
 from memshare_memory.stores.store import Where
 
 RETENTION = 0.9

@@ -20,8 +20,8 @@ from memshare_concepts.quoting import LONGEST, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.quoting import conversation
 from memshare_llm.structured import ReplyForm, ask
-from memshare_memory.forget.reviews import SUMMARIES, SUMMARIZED
 from memshare_memory.memory import Memory
+from memshare_memory.people import SUMMARIES, SUMMARIZED
 
 MOST_READ = 40
 """Memories that a model is shown of a large cluster: those nearest to all of it."""

@@ -150,6 +150,26 @@ class Memory(Message):
         )
 
 
+class CreditSnapshot(Message):
+    """Worth of a memory, and the memories that contradict it."""
+
+    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
+    right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
+    wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
+
+
+class ForgottenMemory(CreditSnapshot):
+    """A memory in the trash. Times are Unix times in seconds."""
+
+    memory: Memory
+    forgotten: float
+    until: float = Field(description="when it goes for good")
+    made_stale: tuple[UUID, ...] = Field(default=(), description="what was written from it")
+
+
 def folded(text: str) -> str:
     """A text without the differences of case, white space and spelling."""
     return " ".join(normal(text).casefold().split())

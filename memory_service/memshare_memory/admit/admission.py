@@ -22,10 +22,10 @@ from memshare_memory.admit.after import Admitted, After, after_written, parts_am
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
-from memshare_memory.forget.trash import TakeOut
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
+from memshare_memory.trash import TakeOut
 
 log = logging.getLogger(__name__)
 

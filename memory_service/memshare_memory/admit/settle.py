@@ -27,12 +27,12 @@ from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, promoted
-from memshare_memory.forget.trash import by_pool
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
+from memshare_memory.trash import by_pool
 
 log = logging.getLogger(__name__)
 UNDECIDED = 0.5  # a verdict that is neither good nor bad

@@ -21,11 +21,11 @@ from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.forget.trash import Worths, by_pool
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.trash import Worths, by_pool
 
 OVER = "the time until which it was valid is over"
 PAGE = 256  # memories whose children are looked for at once

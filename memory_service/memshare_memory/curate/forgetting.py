@@ -21,25 +21,31 @@ from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
 from memshare_memory.contradictions import Send
-from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
-from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.traces import remove_traces
-from memshare_memory.forget.answers import (
+from memshare_memory.curate.requests import (
     FilesRewritten,
+    Forget,
     ForgetPreview,
-    ForgottenMemory,
     Purged,
     RestoredMemories,
+    RestoreForgotten,
     TrashPage,
+    TrashRequest,
 )
-from memshare_memory.forget.reviews import drop_question_concepts, drop_questions, drop_summaries
-from memshare_memory.forget.trash import TakeOut, Trash, Worths
-from memshare_memory.memory import Memory
+from memshare_memory.curate.traces import remove_traces
+from memshare_memory.memory import ForgottenMemory, Memory
+from memshare_memory.people import (
+    drop_decisions,
+    drop_question_concepts,
+    drop_questions,
+    drop_summaries,
+    forget_decider,
+)
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
 from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.trash import TakeOut, Trash, Worths
 
 
 @dataclass(frozen=True)

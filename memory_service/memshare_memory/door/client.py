@@ -19,7 +19,19 @@ from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
 from memshare_broker.wire.same_text import refuse_half_characters
 from memshare_memory.contradictions import MemoryConflict
-from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare_memory.curate.requests import (
+    ConflictDecision,
+    Edit,
+    FilesRewritten,
+    Forget,
+    ForgetPreview,
+    NewMemory,
+    Purged,
+    RestoredMemories,
+    RestoreForgotten,
+    TrashPage,
+    TrashRequest,
+)
 from memshare_memory.door.listening import socket_of
 from memshare_memory.door.messages import (
     CountRequest,
@@ -36,7 +48,6 @@ from memshare_memory.door.messages import (
     SearchRequest,
     Stats,
 )
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import CountKey, Order, Where, pages
 

@@ -20,8 +20,7 @@ from memshare.terminal.console import console, errors, moment, print_json, requi
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.plain_text import plain
-from memshare_memory.curate.requests import Forget, RestoreForgotten
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview
+from memshare_memory.curate.requests import FilesRewritten, Forget, ForgetPreview, RestoreForgotten
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
 Submitter = Annotated[str | None, typer.Option(help="All memories of this submitter.")]

@@ -9,10 +9,10 @@ import redis
 
 from memshare.operate.backup.archive import lasts
 from memshare_concepts.decisions import Decisions, Merge
-from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.people import dismissed_key, merges_key
 from tests.support.memories import remembered
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)

@@ -16,9 +16,8 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions
 from memshare_memory.contradictions import Verdict
-from memshare_memory.forget.answers import CreditSnapshot, ForgottenMemory
-from memshare_memory.forget.reviews import drop_cards, drop_summaries
-from memshare_memory.memory import Memory
+from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
+from memshare_memory.people import drop_cards, drop_summaries
 from memshare_memory.stores.store import Store
 
 

@@ -1,4 +1,7 @@
-"""Where Redis keeps what people decided on the concepts of pools, and how it goes with the memories and the people."""
+"""Where Redis keeps what people learn and ask of pools, and what they decided on concepts; light to import.
+
+Here is how it goes with the memories and with the people.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,82 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
 import redis
 
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store, Where, every
 
+PEOPLE = "memshare:review:people"
+"""Set: everybody who has cards, or decides on questions."""
+CARDS = "memshare:review:cards:"
+"""Of a person, a hash: memory → what they said of it and when."""
+UNGRADED = "memshare:review:ungraded:"
+"""Of a person, a hash: the first memory that a question needs → JSON of all of them, and what the person answered."""
+
+ASKING = "memshare:concepts:asking:"
+"""Of a person, a hash: pool → JSON of the new questions on which they have not decided yet."""
+
+SUMMARIES = "memshare:concepts:summaries:"
+"""Of a pool, a hash: digest of a cluster → JSON of its summary: what was `read` for it, and all `members` then."""
+SUMMARIZED = "memshare:concepts:summarized"
+"""Set: the pools that have summaries."""
+
+QUESTION_CONCEPTS = "memshare:concepts:question:"
+"""Of a pool and a question's digest: the concepts that a model named for it, with an end."""
+
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def drop_cards(client: redis.Redis, memories: Collection[UUID]) -> None:
+    """Remove the cards of memories that are no more, whoever has them, and the questions that needed one of them."""
+    names = {str(one) for one in memories}
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
+        client.hdel(CARDS + person, *names)
+        _drop_that_name(client, UNGRADED + person, names)
+
+
+def drop_questions(client: redis.Redis, memories: Collection[UUID]) -> None:
+    """Remove the new questions on which people decide, where one of these memories stands behind or beside them."""
+    names = {str(one) for one in memories}
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
+        _drop_that_name(client, ASKING + person, names)
+
+
+def drop_summaries(client: redis.Redis, memories: Collection[UUID], part: Literal["read", "members"]) -> None:
+    """Remove the summaries that were written from one of these memories; with "members", of a cluster that had one."""
+    names = {str(one) for one in memories}
+    for pool in map(str, client.smembers(SUMMARIZED)) if names else ():
+        found = client.hgetall(SUMMARIES + pool).items()
+        if gone := [str(field) for field, text in found if not names.isdisjoint(json.loads(text)[part])]:
+            client.hdel(SUMMARIES + pool, *gone)
+
+
+def drop_question_concepts(client: redis.Redis) -> None:
+    """Remove the concepts of all questions: names among them may be those of a memory that is no more."""
+    for key in client.scan_iter(f"{QUESTION_CONCEPTS}*", count=1_000):
+        client.delete(key)
+
+
+def forget_person(client: redis.Redis, person: str) -> None:
+    """Remove all that is known of what a person has learnt, and the questions that they were deciding on."""
+    client.delete(CARDS + person, UNGRADED + person, ASKING + person)
+    client.srem(PEOPLE, person)
+
+
+def _drop_that_name(client: redis.Redis, key: str, names: Collection[str]) -> None:
+    """Remove the fields of a hash whose text has one of these ids."""
+    found = client.hgetall(key).items()
+    if gone := [str(field) for field, text in found if not set(UUID_TEXT.findall(str(text))).isdisjoint(names)]:
+        client.hdel(key, *gone)
+
+
 _HYPHEN = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
 
 
-def key(name: str) -> str:
+def concept_key(name: str) -> str:
     """Key that all spellings of a concept share: NFKC, no case, no hyphens, the last word in the singular.
 
     A name of a single character stays as it is: `C` is a language, and `c` the speed of light.
@@ -73,12 +141,12 @@ def forget_decider(client: redis.Redis, person: str) -> None:
 
 
 def _keys(memory: Memory) -> set[str]:
-    return {key(name) for names in memory.concepts.values() for name in names}
+    return {concept_key(name) for names in memory.concepts.values() for name in names}
 
 
 def _named(record: dict[str, Any]) -> set[str]:
     """The keys of the names in a merge, or in what was dismissed."""
-    return {key(name) for name in record.get("names") or (record["of"], record["into"])}
+    return {concept_key(name) for name in record.get("names") or (record["of"], record["into"])}
 
 
 def _records(client: redis.Redis, pool: str) -> list[dict[str, Any]]:
