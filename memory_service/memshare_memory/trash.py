@@ -11,10 +11,9 @@ import redis
 
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_memory.belief.bandit import GivenCredit, arms_key
-from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
-from memshare_memory.belief.promotions import Promotions
+from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import Verdict
 from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
 from memshare_memory.people import drop_cards, drop_summaries
