@@ -18,7 +18,7 @@ from memshare_memory.belief.bandit import Bandit
 from memshare_memory.curate.curate import Curate, hide_expired
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
-from memshare_memory.door.listening import check_door, listen
+from memshare_memory.door.client import check_door, listen
 from memshare_memory.door.service import RecallBatches, Service
 from memshare_memory.pool.known_pools import KnownPools, PoolSizes
 from memshare_memory.pool.owner import Claim, claim

@@ -130,7 +130,8 @@ class Promotions:
                 self.put(proposal.decided(proposal.said, None, proposal.became))
 
 
-_UNCONFIRMED = "memshare:unconfirmed:"  # of a pool, a sorted set: memory → since when (Unix time in seconds) it is used in vain
+_UNCONFIRMED = "memshare:unconfirmed:"
+"""Of a pool, a sorted set: memory → since when (Unix time in seconds) it is used in vain."""
 
 
 def note_used(client: redis.Redis, pool: str, memories: Collection[UUID], at: float, *, well: bool) -> None:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from memshare_memory.door.listening import BACKLOG
+from memshare_memory.door.client import BACKLOG
 
 log = logging.getLogger(__name__)
 
