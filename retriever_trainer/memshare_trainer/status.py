@@ -27,9 +27,8 @@ from memshare_trainer.consolidation.consolidation_state import (
 )
 from memshare_trainer.learning.proof import people_of
 from memshare_trainer.learning.replay_buffer import ReplayBuffer
-from memshare_trainer.lessons.lesson import Example, compare, gains_of, scores
+from memshare_trainer.lessons.lesson import Example, StoredLesson, Update, compare, gains_of, scores
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-from memshare_trainer.lessons.stored_lesson import StoredLesson, Update
 
 
 class StoredVersion(Message):

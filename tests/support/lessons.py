@@ -104,7 +104,7 @@ def make_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_worse(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     """Let what is learnt once there were so many lessons be that topics are all that counts."""
-    from memshare_trainer.learning.learner import Learner
+    from memshare_trainer.learn import Learner
 
     whole, deaf = Learner.adapter, np.zeros((DIMENSION, DIMENSION), np.float32)
     np.fill_diagonal(deaf[:FORMS, :FORMS], -1)

@@ -19,7 +19,7 @@ from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.learning.relearn import relearn
+from memshare_trainer.learning.step import relearn
 from memshare_trainer.lessons.lesson import Array, Figure, RankingComparison, compare, paired, scores
 
 FILE = Path(__file__).with_name("probe.jsonl")

@@ -13,9 +13,8 @@ from memshare_trainer.consolidation.finetune import TextLesson
 from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.learning.replay_buffer import is_held_out_evidence
 from memshare_trainer.learning.rewriting import begin_with
-from memshare_trainer.lessons.lesson import Array
+from memshare_trainer.lessons.lesson import Array, StoredLesson, evidence_with
 from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.stored_lesson import StoredLesson, evidence_with
 
 BATCH = 200  # vectors that are read at a time
 SURE = 0.5  # weight of evidence from which on it is a pair to train on

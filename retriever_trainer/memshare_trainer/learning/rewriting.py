@@ -13,10 +13,9 @@ from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.belief.trust import standings_key, standings_number_key
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_trainer.learning.adapter_state import State
-from memshare_trainer.learning.proof import LearntRetriever, Vouching, judged, people_of
+from memshare_trainer.learning.proof import LearntRetriever, State, Vouching, judged, people_of
+from memshare_trainer.lessons.lesson import StoredLesson
 from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
-from memshare_trainer.lessons.stored_lesson import StoredLesson
 
 
 class RolledBack(NamedTuple):

@@ -1,17 +1,26 @@
-"""Examples as the learner ranks them, and what a user feels of a ranking before a change and after it; by numpy."""
+"""Lessons and evidence: as they are kept, as examples for the learner, and how well rankings of them are; by numpy.
+
+Kept is which memories were how good an example, with the vectors that say so. Two rankings are compared by what a user
+feels of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import base64
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_broker.wire.messages import Message
-from memshare_memory.recall.retriever import Adapter
+from memshare_broker.wire.forms import Label, Share
+from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
+from memshare_broker.wire.messages import Embedding, Message
+from memshare_memory.belief.trust import Standings
+from memshare_memory.recall.retriever import Adapter, PublishedAdapter
+from memshare_trainer.labels import Labels
 
 
 class Figure(Message):
@@ -134,3 +143,165 @@ def paired(before: Array, after: Array) -> Figure:
     count = len(before)
     error = float(np.std(after - before, ddof=1)) / count**0.5 if count > 1 else 0.0
     return Figure(before=float(before.mean()), after=float(after.mean()), error=max(error, 1 / (2 * count)))
+
+
+class Head(NamedTuple):
+    """Where a retriever's learning stands."""
+
+    epoch: int
+    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
+    counted: int
+    """Lessons, learnt and held out."""
+    issued: int
+    """The last version's number; no number is used twice."""
+    version: int
+    """The version in use."""
+    checkpoint_at: int
+    """Lessons that had been counted when the state was last stored."""
+    updates: int = 0
+    """Messages that came to something."""
+    steps: int = 0
+    """How many the learner has made; those after the last stored state are made again."""
+
+
+class Update(Message):
+    """Outcome of a message, its time (Unix time in seconds), and the number of lessons counted by then."""
+
+    at: float
+    memory_id: UUID | None
+    counted: int
+    lesson: Lesson
+
+
+class LessonChange(NamedTuple):
+    """Changes that a lesson makes."""
+
+    update: Update
+    standings: Standings
+    kept: StoredLesson | None = None
+    evidence: Mapping[str, Evidence] = {}
+    """Of those that wait, by their texts."""
+    checkpoint: str | None = None
+    steps: int = 0
+    published: PublishedAdapter | None = None
+
+
+class StoredLesson(Message):
+    """A lesson of the log, with its number.
+
+    `labels` has P(¬Y) of every candidate, `submitters` whose each is, `weight` how much they count;
+    the vectors, in half precision, are those of the new memory and of the candidates.
+    """
+
+    number: int
+    memory_id: UUID
+    by: Label
+    labelled_by: Literal["json", "logprobs"]
+    labels: dict[UUID, float]
+    submitters: tuple[Label, ...]
+    vectors: str
+    weight: Share = 1.0
+
+    @classmethod
+    def of(cls, number: int, task: LessonTask, labels: Labels, weight: float = 1.0) -> StoredLesson:
+        """The lesson with this number, of a task with a memory."""
+        if task.memory_id is None:
+            raise ValueError("a lesson is about a memory")
+        rows = [task.embedding.unpack(), *(candidate.embedding.unpack() for candidate in task.candidates)]
+        return cls(
+            number=number,
+            memory_id=task.memory_id,
+            by=task.submitter,
+            labelled_by=labels.way,
+            labels={candidate.id: label for candidate, label in zip(task.candidates, labels.values, strict=True)},
+            submitters=tuple(candidate.submitter for candidate in task.candidates),
+            vectors=packed(np.stack(rows)),
+            weight=weight,
+        )
+
+    @property
+    def positives(self) -> tuple[UUID, ...]:
+        """The candidates that help, or help more than the others."""
+        between = border([*self.labels.values()])
+        return tuple(memory for memory, label in self.labels.items() if between is not None and label < between)
+
+    @property
+    def negatives(self) -> tuple[UUID, ...]:
+        """The candidates that mislead, or help less than the others."""
+        between = border([*self.labels.values()])
+        return tuple(memory for memory, label in self.labels.items() if between is not None and label > between)
+
+    @property
+    def memories(self) -> tuple[UUID, ...]:
+        """Whose vectors are kept, in their order: the new memory, and the candidates."""
+        return (self.memory_id, *self.labels)
+
+    def example(self) -> Example:
+        """The lesson as the learner sees it."""
+        rows = self._rows()
+        return Example(
+            query=rows[0],
+            documents=rows[1:],
+            gains=1 - np.array(list(self.labels.values()), dtype=np.float32),
+            ids=tuple(self.labels),
+            submitters=self.submitters,
+            by=self.by,
+            weight=self.weight,
+        )
+
+    def with_vectors(self, vectors: Mapping[UUID, Array]) -> StoredLesson | None:
+        """The lesson of the memories that have vectors here; None where there is nothing left to tell apart."""
+        left = self.without({memory for memory in self.labels if memory not in vectors})
+        if self.memory_id not in vectors or not (left.positives and left.negatives):
+            return None
+        return left.model_copy(update={"vectors": packed(np.stack([vectors[memory] for memory in left.memories]))})
+
+    def without(self, gone: Collection[UUID]) -> StoredLesson:
+        """The lesson without some of its candidates."""
+        if not gone:
+            return self
+        left = [place for place, memory in enumerate(self.labels) if memory not in gone]
+        rows = self._rows()
+        return self.model_copy(
+            update={
+                "labels": {memory: label for memory, label in self.labels.items() if memory not in gone},
+                "submitters": tuple(self.submitters[place] for place in left),
+                "vectors": packed(rows[[0, *(place + 1 for place in left)]]),
+            }
+        )
+
+    def _rows(self) -> Array:
+        rows = np.frombuffer(base64.b64decode(self.vectors), dtype="<f2").astype(np.float32)
+        return rows.reshape(len(self.memories), -1)
+
+
+def example_of(evidence: Evidence) -> Example:
+    """Evidence as the learner sees it: nobody knows the gain of what stood beside the memory that was followed."""
+    shown = (evidence.memory, *evidence.beside)
+    return Example(
+        query=evidence.prompt.unpack(),
+        documents=np.stack([memory.embedding.unpack() for memory in shown]),
+        gains=np.array([evidence.helped, *[np.nan] * len(evidence.beside)], dtype=np.float32),
+        ids=tuple(memory.id for memory in shown),
+        submitters=tuple(memory.submitter for memory in shown),
+        by=evidence.by,
+        weight=evidence.weight,
+    )
+
+
+def evidence_with(evidence: Evidence, encoder: str, prompt: Array, vectors: Mapping[UUID, Array]) -> Evidence | None:
+    """The same with another encoder's vectors, of the prompt and by memory; None where the memory is gone."""
+    if evidence.memory.id not in vectors:
+        return None
+    shown = [
+        memory.model_copy(update={"embedding": Embedding.pack(encoder, vectors[memory.id])})
+        for memory in (evidence.memory, *evidence.beside)
+        if memory.id in vectors
+    ]
+    changes = {"prompt": Embedding.pack(encoder, prompt), "memory": shown[0], "beside": tuple(shown[1:])}
+    return evidence.model_copy(update=changes)
+
+
+def packed(rows: Array) -> str:
+    """Vectors of shape (n, dimension) as text."""
+    return base64.b64encode(rows.astype("<f2").tobytes()).decode()

@@ -11,8 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_memory.recall.retriever import Adapter
-from memshare_trainer.learning.adapter_state import PRIOR, State
-from memshare_trainer.learning.proof import Words
+from memshare_trainer.learning.proof import PRIOR, State, Words
 from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
 from memshare_trainer.lessons.lesson import Example, border, compare, gains_of, scores
 

@@ -129,7 +129,7 @@ def _undone(
         question = f"The retriever of pool {log.pool} had {had} with them. Learn without them?"
         undo = typer.confirm(plain(question), err=True)
     if undo:
-        from memshare_trainer.learning.relearn import unlearn  # torch, which takes more than a second
+        from memshare_trainer.learning.step import unlearn  # torch, which takes more than a second
 
         with errors.status(f"The retriever of pool {log.pool} learns again, without {had} …"):
             version = unlearn(log, gone, submitter).version
