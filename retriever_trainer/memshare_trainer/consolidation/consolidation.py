@@ -43,13 +43,18 @@ from memshare_trainer.consolidation.consolidation_state import (
     recorded,
     tried,
 )
-from memshare_trainer.consolidation.finetune import TextLesson, fine_tune, steps_for
-from memshare_trainer.consolidation.pool_pages import Texts, general_texts, read_texts
-from memshare_trainer.consolidation.pool_record import PoolRecord, carry_over
+from memshare_trainer.consolidation.finetune import fine_tune, steps_for
+from memshare_trainer.consolidation.pool_record import (
+    OWNER,
+    PoolRecord,
+    TextLesson,
+    Texts,
+    carry_over,
+    general_texts,
+    read_texts,
+)
 from memshare_trainer.learning.proof import LearntRetriever
 from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-
-OWNER = "memshare retriever"
 
 
 def swap(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -23,17 +22,9 @@ from transformers.utils import logging as transformers_logging
 
 from memshare_memory.encoders.open_encoder import Reach
 from memshare_memory.memory import folded
+from memshare_trainer.consolidation.pool_record import TextLesson
 
 QUESTIONS = 24  # of one batch
-
-
-@dataclass(frozen=True)
-class TextLesson:
-    """A lesson as texts: the candidates for a prompt, and which of them should have been found."""
-
-    query: str
-    documents: tuple[str, ...]
-    positive: tuple[bool, ...]
 
 
 class Batch(NamedTuple):
