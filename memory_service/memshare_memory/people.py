@@ -40,32 +40,31 @@ UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def drop_cards(client: redis.Redis, memories: Collection[UUID]) -> None:
     """Remove the cards of memories that are no more, whoever has them, and the questions that needed one of them."""
-    names = {str(one) for one in memories}
+    names = {str(memory) for memory in memories}
     for person in map(str, client.smembers(PEOPLE)) if names else ():
         client.hdel(CARDS + person, *names)
         _drop_that_name(client, UNGRADED + person, names)
 
 
 def drop_questions(client: redis.Redis, memories: Collection[UUID]) -> None:
-    """Remove the new questions on which people decide, where one of these memories stands behind or beside them."""
-    names = {str(one) for one in memories}
+    """Remove the new questions on which people decide, where one of these memories stands behind or beside them.
+
+    And the concepts of all questions: names among them may be those of a memory that is no more.
+    """
+    names = {str(memory) for memory in memories}
     for person in map(str, client.smembers(PEOPLE)) if names else ():
         _drop_that_name(client, ASKING + person, names)
+    for key in client.scan_iter(f"{QUESTION_CONCEPTS}*", count=1_000):
+        client.delete(key)
 
 
 def drop_summaries(client: redis.Redis, memories: Collection[UUID], part: Literal["read", "members"]) -> None:
     """Remove the summaries that were written from one of these memories; with "members", of a cluster that had one."""
-    names = {str(one) for one in memories}
+    names = {str(memory) for memory in memories}
     for pool in map(str, client.smembers(SUMMARIZED)) if names else ():
         found = client.hgetall(SUMMARIES + pool).items()
         if gone := [str(field) for field, text in found if not names.isdisjoint(json.loads(text)[part])]:
             client.hdel(SUMMARIES + pool, *gone)
-
-
-def drop_question_concepts(client: redis.Redis) -> None:
-    """Remove the concepts of all questions: names among them may be those of a memory that is no more."""
-    for key in client.scan_iter(f"{QUESTION_CONCEPTS}*", count=1_000):
-        client.delete(key)
 
 
 def forget_person(client: redis.Redis, person: str) -> None:

@@ -1,29 +1,38 @@
 """Builds the memory service: the owner of encoder and pool, which consumes its queue and answers at its door.
 
-`celery -A memshare_memory.worker worker` runs it.
+`celery -A memshare_memory.worker worker` runs it. Its tasks settle graded pairs, credit memories, write what was found
+out of them, and recall for foreign clients.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from typing import Any
 
-from memshare_broker.app import MEMORY_QUEUE, App
+from pydantic import ValidationError
+
+from memshare_broker.app import MEMORY_QUEUE, REPR_LENGTH, App
 from memshare_broker.connection import connect
+from memshare_broker.delivery.hops import CREDIT, NOTE_COMPARED, NOTE_CONCEPTS, SETTLE
+from memshare_broker.delivery.stage import Stage, add_stage
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.observe.request import SHORT_REQUEST
 from memshare_broker.runtime.worker import WorkerPart, at_shutdown, open_stage_services, worker_app
 from memshare_broker.settings import Settings
-from memshare_memory.admit.after import Lessons
+from memshare_broker.wire.forms import readable
+from memshare_memory.admit.after import Lessons, note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Bandit
 from memshare_memory.curate.curate import Curate, hide_expired
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
 from memshare_memory.door.client import check_door, listen
+from memshare_memory.door.messages import RecallRequest
 from memshare_memory.door.service import RecallBatches, Service
 from memshare_memory.pool.known_pools import KnownPools, PoolSizes
 from memshare_memory.pool.owner import Claim, claim
 from memshare_memory.pool.pool import Pool, open_pool
-from memshare_memory.tasks import register as register_tasks
 
 
 @functools.cache
@@ -60,27 +69,40 @@ def open_door(settings: Settings) -> DoorServer:
 
 
 def _register(app: App, settings: Settings) -> None:
+    """Register the tasks; what they need is built when the first message comes."""
     check_door(settings)
     client = connect(settings.redis)
-    register_tasks(
-        app,
-        services=lambda: open_stage_services(settings),
-        settle=functools.cache(
-            lambda: SettleStage(
-                _pool(settings),
-                client,
-                Lessons(client, settings.lesson_share, learn=settings.learn),
-                # At least for as long as a settlement may be tried again, or it would credit twice.
-                keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
-                concepts=settings.concepts,
-                text_limit=settings.prompt_limit,
-                bandit=Bandit(settings.alpha, settings.credit_half_life),
-            )
-        ),
-        pool=lambda: _pool(settings),
-        client=client,
-        recalls=lambda: _recalls(settings),
+    services = functools.partial(open_stage_services, settings)
+    settle = functools.cache(
+        lambda: SettleStage(
+            _pool(settings),
+            client,
+            Lessons(client, settings.lesson_share, learn=settings.learn),
+            # At least for as long as a settlement may be tried again, or it would credit twice.
+            keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
+            concepts=settings.concepts,
+            text_limit=settings.prompt_limit,
+            bandit=Bandit(settings.alpha, settings.credit_half_life),
+        )
     )
+    add_stage(app, Stage(SETTLE, lambda journey, graded: settle().run(journey, graded)), services)
+    add_stage(app, Stage(CREDIT, lambda _, task: settle().credit(task)), services)
+    add_stage(app, Stage(NOTE_CONCEPTS, lambda _, extracted: note_concepts(_pool(settings), extracted)), services)
+    add_stage(app, Stage(NOTE_COMPARED, lambda _, pairs: note_compared(_pool(settings), client, pairs)), services)
+
+    @app.task(
+        name="memory_service.recall",
+        throws=(MemshareError,),
+        resultrepr_maxsize=REPR_LENGTH,
+        Request=SHORT_REQUEST,
+    )
+    def recall(request: dict[str, Any]) -> dict[str, Any]:
+        """Recall for clients that speak Celery alone; everybody else asks at the door."""
+        try:
+            wanted = RecallRequest.model_validate(request)
+        except ValidationError as error:
+            raise BadInput(readable(error, "memory_service.recall")) from error
+        return _recalls(settings).ask(wanted).result().model_dump(mode="json", exclude={"embedding"})
 
 
 def _warm(settings: Settings, queues: Sequence[str]) -> None:

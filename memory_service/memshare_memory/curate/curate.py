@@ -8,7 +8,6 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
@@ -132,10 +131,6 @@ def _with_concepts(memory: Memory, known: Memory | None) -> Memory:
     return memory.model_copy(update={"concepts": known.concepts})
 
 
-def _send_nothing(_messages: Sequence[NextMessage]) -> None:
-    """Where nobody compares memories."""
-
-
 class Curate:
     """The pool as people see it."""
 
@@ -143,7 +138,7 @@ class Curate:
         self,
         pool: Pool,
         client: redis.Redis,
-        send: Send = _send_nothing,
+        send: Send = lambda _: None,
         *,
         concepts: bool = False,
         text_limit: int = PROMPT_LIMIT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,6 @@ from memshare_memory.curate.traces import remove_traces
 from memshare_memory.memory import ForgottenMemory, Memory
 from memshare_memory.people import (
     drop_decisions,
-    drop_question_concepts,
     drop_questions,
     drop_summaries,
     forget_decider,
@@ -99,39 +98,30 @@ def _add_children(store: Store, trash: Trash, there: dict[UUID, Memory], trashed
         fresh = sorted((children.keys() | forgotten.keys()) - known)
 
 
-def _wheres(forget: Forget) -> Sequence[Where]:
+def _given(forget: Forget) -> dict[str, str]:
+    """The fields of memories that say which are meant."""
+    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _wheres(forget: Forget) -> list[Where]:
     meant = [Where(ids=forget.ids)] if forget.ids else []
-    if forget.submitter is not None:
-        meant.append(Where(submitter=forget.submitter))
-    if forget.model is not None:
-        meant.append(Where(model=forget.model))
-    if forget.task_id is not None:
-        meant.append(Where(task_id=forget.task_id))
+    meant += [Where(**{name: value}) for name, value in _given(forget).items()]  # type: ignore[arg-type]
     if not meant:
         raise BadInput("Say what to forget: ids, a submitter, a model or a task.")
     return meant
 
 
 def _in_trash(trash: Trash, forget: Forget) -> list[Memory]:
-    found = [item.memory for item in trash.read(forget.ids)]
-    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if given:
-        memories = [item.memory for item in trash.every()]
-        found += [one for one in memories if any(getattr(one, name) == value for name, value in given.items())]
-    return found
+    found, given = [item.memory for item in trash.read(forget.ids)], _given(forget)
+    forgotten = (item.memory for item in trash.every()) if given else ()
+    return found + [memory for memory in forgotten if any(getattr(memory, name) == given[name] for name in given)]
 
 
 log = logging.getLogger(__name__)
 
 LONGEST = 240.0  # seconds that Redis may take for each of its files
 POLL = 0.05
-
-
-def rewrite_all(store: Store, client: redis.Redis) -> FilesRewritten:
-    """Rewrite them, and return when that is done."""
-    copies = rewrite_files(store)
-    return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(client), copies=copies or ())
 
 
 def _rewrite_redis(client: redis.Redis) -> bool:
@@ -276,18 +266,18 @@ class Forgetting:
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
+        ids, store = (*memories, *meant.unreadable), self._pool().store
         drop_questions(self._client, memories)
-        drop_question_concepts(self._client)
-        drop_summaries(self._client, [*memories, *meant.unreadable], "members")
-        drop_decisions(self._client, self._pool().store, memories.values())
-        note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
+        drop_summaries(self._client, ids, "members")
+        drop_decisions(self._client, store, memories.values())
+        note_seeds(self._client, store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
-        ids = (*memories, *meant.unreadable)
         return remove_traces(self._client, ids, tasks, forget.submitter)
 
     def rewrite(self) -> FilesRewritten:
-        """Rewrite the files of pool and Redis, in which what was purged stands until then."""
-        return rewrite_all(self._pool().store, self._client)
+        """Rewrite the files of pool and Redis, which have what was purged until then; return when that is done."""
+        copies = rewrite_files(self._pool().store)
+        return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(self._client), copies=copies or ())
 
     def _ask_for_concepts(self, found: Mapping[UUID, ForgottenMemory]) -> None:
         """In a journey of this return: the message that asked before has ended, as the memory was gone."""
@@ -309,10 +299,8 @@ class Forgetting:
             self._trash.put([item.model_copy(update={"arm": arm, "given": left})])
 
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, ForgottenMemory]:
-        if request.submitter is not None:
-            items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
-        else:
-            items = []
+        every = self._trash.every() if request.submitter is not None else ()
+        items = [item for item in every if item.memory.submitter == request.submitter]
         found = {item.memory.id: item for item in (*self._trash.read(request.ids), *items)}
         missing = [one for one in request.ids if one not in found]
         if missing:

@@ -364,13 +364,6 @@ class MemoryClient:
         """Memories with their credibility and what contradicts them; unknown ids are left out."""
         return self._judge(list(dict.fromkeys(ids))) if ids else []
 
-    def judge_one(self, memory_id: UUID) -> JudgedMemory:
-        """A memory with its credibility; raises `BadInput` for an unknown id."""
-        found = self.judge([memory_id])
-        if not found:
-            raise BadInput(f"No memory has the id {str(memory_id)!r}. `memshare memories list` shows them.")
-        return found[0]
-
     def wait_until_ready(self, seconds: float) -> None:
         """Return when the service answers; raises `TryAgain` where it does not within so many seconds."""
         deadline = time.monotonic() + seconds
