@@ -11,7 +11,7 @@ from pydantic import Field
 from memshare_broker.wire.messages import Message
 from memshare_concepts import names
 from memshare_concepts.names import key
-from memshare_memory.people import dismissed_key, merges_key
+from memshare_memory.people import DISMISSED, MERGES
 
 
 class Merge(Message):
@@ -77,7 +77,7 @@ class Decisions:
 
     def __init__(self, client: redis.Redis, pool: str) -> None:
         self._client = client
-        self._merges, self._dismissed = merges_key(pool), dismissed_key(pool)
+        self._merges, self._dismissed = MERGES + pool, DISMISSED + pool
 
     def aliases(self) -> Aliases:
         """The merges that are in force."""

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 LINK_CONFLICT = Script(__file__, "link_conflict")
 DROP_CONFLICT = Script(__file__, "drop_conflict")
+LINKS, CLAIMS = "memshare:conflicts:", "memshare:claims:"
+"""Of a pool, two hashes: memory → the others with a mark before each; two that contradict each other → their claims."""
 
 RULE = """\
 `contradicts` is true only if one says of a thing in the world what the other denies: another day, number, name, \
@@ -170,10 +172,7 @@ class MemoryConflict(Message):
 
 
 class Conflicts:
-    """The links of all pools, in one Redis: a hash for each, memory → the others with a mark before each.
-
-    Another hash for each has the claims of two that contradict each other.
-    """
+    """The links of all pools, in one Redis."""
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
@@ -182,7 +181,7 @@ class Conflicts:
         """Note what is known of `one` and `other`; the last word counts, but a model's does not undo a person's."""
         if memory != other:
             if claims:
-                self._client.hset(claims_key(pool), _both(memory, other), claims)
+                self._client.hset(CLAIMS + pool, _both(memory, other), claims)
             marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
             self._link(pool, memory, other, marks)
 
@@ -191,7 +190,7 @@ class Conflicts:
         return self._link(pool, memory, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
 
     def _link(self, pool: str, memory: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
-        links, both = links_key(pool), [str(memory), str(other)]
+        links, both = LINKS + pool, [str(memory), str(other)]
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
@@ -215,16 +214,16 @@ class Conflicts:
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
         """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
-        return client.hmget(links_key(pool), [str(memory) for memory in memories])
+        return client.hmget(LINKS + pool, [str(memory) for memory in memories])
 
     def pairs(self, pool: str) -> list[MemoryConflict]:
         """Every two memories of a pool that contradict each other."""
-        links = {UUID(str(memory)): str(text) for memory, text in self._client.hgetall(links_key(pool)).items()}
+        links = {UUID(str(memory)): str(text) for memory, text in self._client.hgetall(LINKS + pool).items()}
         rivals = read_rivals(list(links), links.values())
         found = {
             (min(memory, rival, key=str), max(memory, rival, key=str)) for memory, of in rivals.items() for rival in of
         }
-        claims = self._client.hgetall(claims_key(pool)) if found else {}
+        claims = self._client.hgetall(CLAIMS + pool) if found else {}
         said = {(memory, other): rivals[memory].get(other, "contradict") for memory, other in found}
         return [
             MemoryConflict(
@@ -240,10 +239,10 @@ class Conflicts:
         """Take out memories that are no more, or say something else by now."""
         names = [str(memory) for memory in memories]
         if names:
-            DROP_CONFLICT(self._client, links=links_key(pool), memories=names)
-            gone = [both for both in self._client.hkeys(claims_key(pool)) if not set(names).isdisjoint(both.split())]
+            DROP_CONFLICT(self._client, links=LINKS + pool, memories=names)
+            gone = [both for both in self._client.hkeys(CLAIMS + pool) if not set(names).isdisjoint(both.split())]
             if gone:
-                self._client.hdel(claims_key(pool), *gone)
+                self._client.hdel(CLAIMS + pool, *gone)
 
 
 def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
@@ -255,14 +254,6 @@ def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[U
         if words:
             found[memory] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
     return found
-
-
-def links_key(pool: str) -> str:
-    return f"memshare:conflicts:{pool}"
-
-
-def claims_key(pool: str) -> str:
-    return f"memshare:claims:{pool}"
 
 
 def _both(memory: UUID, other: UUID) -> str:

@@ -106,19 +106,11 @@ def _singular(word: str) -> str:
     return word[:-1]
 
 
-_MERGES = "memshare:concepts:merges:"
-_DISMISSED = "memshare:concepts:dismissed:"
+MERGES = "memshare:concepts:merges:"
+"""Of a pool, a list of JSON: the merges of its concepts, in the order in which they were made."""
+DISMISSED = "memshare:concepts:dismissed:"
+"""Of a pool, a hash: id of a gap, or of two similar names, that a person dismissed → JSON of names, when, by whom."""
 _NOBODY = "anonymous"
-
-
-def merges_key(pool: str) -> str:
-    """List of JSON: the merges of a pool's concepts, in the order in which they were made."""
-    return _MERGES + pool
-
-
-def dismissed_key(pool: str) -> str:
-    """Hash: id of a gap, or of two similar names, that a person dismissed → JSON of its names, when and by whom."""
-    return _DISMISSED + pool
 
 
 def drop_decisions(client: redis.Redis, store: Store, purged: Iterable[Memory]) -> None:
@@ -134,7 +126,7 @@ def drop_decisions(client: redis.Redis, store: Store, purged: Iterable[Memory]) 
 
 def forget_decider(client: redis.Redis, person: str) -> None:
     """Keep the decisions of a purged person as they are, but forget who made them."""
-    for prefix in (_MERGES, _DISMISSED):
+    for prefix in (MERGES, DISMISSED):
         for name in client.scan_iter(prefix + "*"):
             _rewrite(client, str(name).removeprefix(prefix), unnamed=person)
 
@@ -149,7 +141,7 @@ def _named(record: dict[str, Any]) -> set[str]:
 
 
 def _records(client: redis.Redis, pool: str) -> list[dict[str, Any]]:
-    return [json.loads(text) for text in (*client.lrange(merges_key(pool), 0, -1), *client.hvals(dismissed_key(pool)))]
+    return [json.loads(text) for text in (*client.lrange(MERGES + pool, 0, -1), *client.hvals(DISMISSED + pool))]
 
 
 def _rewrite(client: redis.Redis, pool: str, *, without: Collection[str] = (), unnamed: str | None = None) -> None:
@@ -162,15 +154,15 @@ def _rewrite(client: redis.Redis, pool: str, *, without: Collection[str] = (), u
         return json.dumps({**record, "by": _NOBODY} if record["by"] == unnamed else record)
 
     def work(pipe: redis.client.Pipeline) -> None:
-        merges = [written(text) for text in pipe.lrange(merges_key(pool), 0, -1)]
-        dismissed = {name: written(text) for name, text in pipe.hgetall(dismissed_key(pool)).items()}
+        merges = [written(text) for text in pipe.lrange(MERGES + pool, 0, -1)]
+        dismissed = {name: written(text) for name, text in pipe.hgetall(DISMISSED + pool).items()}
         pipe.multi()
-        pipe.delete(merges_key(pool), dismissed_key(pool))
+        pipe.delete(MERGES + pool, DISMISSED + pool)
         for text in merges:
             if text is not None:
-                pipe.rpush(merges_key(pool), text)
+                pipe.rpush(MERGES + pool, text)
         for name, text in dismissed.items():
             if text is not None:
-                pipe.hset(dismissed_key(pool), name, text)
+                pipe.hset(DISMISSED + pool, name, text)
 
-    client.transaction(work, merges_key(pool), dismissed_key(pool))
+    client.transaction(work, MERGES + pool, DISMISSED + pool)

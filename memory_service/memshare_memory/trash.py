@@ -10,7 +10,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.journey_records import pack, unpack
-from memshare_memory.belief.bandit import GivenCredit, arms_key
+from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
@@ -18,40 +18,6 @@ from memshare_memory.contradictions import Verdict
 from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
 from memshare_memory.people import drop_cards, drop_summaries
 from memshare_memory.stores.store import Store
-
-
-class TakeOut:
-    """First into the trash, then out of the pool: a run that is killed between the two has lost nothing."""
-
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
-        self._trash = Trash(client)
-        self._worths = Worths(client)
-
-    def put_in_trash(self, memories: Collection[Memory], made_stale: Mapping[UUID, Sequence[Memory]]) -> None:
-        """Keep memories as they are, each with what becomes stale as it goes."""
-        now, worths = time.time(), self._worths.of(memories)
-        self._trash.put(
-            [
-                ForgottenMemory(
-                    memory=memory,
-                    forgotten=now,
-                    until=now + KEEP_SECONDS,
-                    made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
-                    **dict(worths[memory.id]),
-                )
-                for memory in memories
-            ]
-        )
-
-    def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
-        """Remove memories, what they were worth, and what was made of them."""
-        ids = [*(memory.id for memory in memories), *unreadable]
-        store.delete(ids)
-        self._worths.drop(memories)
-        drop_cards(self._client, ids)
-        drop_summaries(self._client, ids, "read")
-
 
 _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
 
@@ -82,7 +48,7 @@ class Worths:
 
     def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
         """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
-        if worth.arm is not None and self._client.hsetnx(arms_key(memory.pool), str(memory.id), worth.arm):
+        if worth.arm is not None and self._client.hsetnx(ARMS + memory.pool, str(memory.id), worth.arm):
             self._given.put_back(memory.pool, memory.id, worth.given)
         for rival in worth.rivals:
             if rival in there:
@@ -119,10 +85,38 @@ _AT_ONCE = 500
 
 
 class Trash:
-    """The trash of one Redis."""
+    """The trash of one Redis.
+
+    First into the trash, then out of the pool: a run that is killed between the two has lost nothing.
+    """
 
     def __init__(self, client: redis.Redis) -> None:
         self._client = client
+        self._worths = Worths(client)
+
+    def take(self, memories: Collection[Memory], made_stale: Mapping[UUID, Sequence[Memory]]) -> None:
+        """Keep memories as they are, each with what becomes stale as it goes."""
+        now, worths = time.time(), self._worths.of(memories)
+        self.put(
+            [
+                ForgottenMemory(
+                    memory=memory,
+                    forgotten=now,
+                    until=now + KEEP_SECONDS,
+                    made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
+                    **dict(worths[memory.id]),
+                )
+                for memory in memories
+            ]
+        )
+
+    def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
+        """Remove memories from the pool, with what they were worth and what was made of them."""
+        ids = [*(memory.id for memory in memories), *unreadable]
+        store.delete(ids)
+        self._worths.drop(memories)
+        drop_cards(self._client, ids)
+        drop_summaries(self._client, ids, "read")
 
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""

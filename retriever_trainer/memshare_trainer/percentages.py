@@ -206,19 +206,15 @@ def labels_schema(examples: Mapping[str, Sequence[int]], rivals: Sequence[tuple[
         for name, numbers in examples.items()
     }
     if rivals:
-        check = _each_once(rivals, lambda rival: (rival.task, rival.text))
-        properties["rivals"] = (Annotated[list[RivalVerdict], AfterValidator(check)], ...)
+
+        def each_once(found: list[RivalVerdict]) -> list[RivalVerdict]:
+            if sorted((rival.task, rival.text) for rival in found) != sorted(rivals):
+                raise ValueError(f"expected one entry for each of {sorted(rivals)}")
+            return found
+
+        properties["rivals"] = (Annotated[list[RivalVerdict], AfterValidator(each_once)], ...)
     schema: type[BaseModel] = create_model("Percentages", __config__=strict, **properties)
     return schema
-
-
-def _each_once(wanted: Sequence[Any], name_of: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    def check(found: list[Any]) -> list[Any]:
-        if sorted(map(name_of, found)) != sorted(wanted):
-            raise ValueError(f"expected one entry for each of {sorted(wanted)}")
-        return found
-
-    return check
 
 
 def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:

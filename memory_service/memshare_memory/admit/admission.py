@@ -25,7 +25,7 @@ from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
-from memshare_memory.trash import TakeOut
+from memshare_memory.trash import Trash
 
 log = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class Admission:
         self._client = client
         self._after = after
         self._conflicts = Conflicts(client)
-        self._take_out = TakeOut(client)
+        self._trash = Trash(client)
 
     def admit(
         self,
@@ -149,11 +149,11 @@ class Admission:
 
         # 4. It takes the place of what said the same.
         others = [rival for rival in rivals if rival.id != memory.id]
-        self._take_out.put_in_trash(others, {})
+        self._trash.take(others, {})
         is_new = all(one.id != memory.id for one in there)
         vectors = Vectors(vector, sparse_of(memory), masked)
         store.put([(memory, vectors)], are_new=is_new)
-        self._take_out.remove(store, others)
+        self._trash.remove(store, others)
         note_seeds(self._client, store, there=[memory], gone=rivals)
         if self._is_wrong(task):  # looked for once it is there, so that of what is said meanwhile nothing is missed
             store.put([(memory.model_copy(update={"status": "hidden"}), vectors)], in_place=True)

@@ -20,6 +20,7 @@ from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, 
 from memshare_memory.belief.bandit import (
     BANDIT,
     KEEP_MARKER_DAYS,
+    USUAL_SCORES,
     Arms,
     Bandit,
     Credit,
@@ -28,7 +29,6 @@ from memshare_memory.belief.bandit import (
     GradeOfKind,
     WaitingEvidence,
     features,
-    usual_key,
 )
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, memory_id
@@ -67,7 +67,7 @@ def trust(usual: Usual) -> float:
 
 def usual_score(client: redis.Redis, pool: str, kind: str | None) -> Usual:
     """Usual score of the tasks of a pool and a kind so far."""
-    text = client.hget(usual_key(pool), kind or "")
+    text = client.hget(USUAL_SCORES + pool, kind or "")
     if text is None:
         return Usual(0, 0.0)
     tasks, total = (float(number) for number in str(text).split())

@@ -139,6 +139,10 @@ def corrected(score: float, p: float) -> float:
     return score + abs(score) * WEIGHT * min(max(p - UNTRIED, LOWEST), HIGHEST)
 
 
+ARMS = "memshare:credibility:"
+"""Of a pool, a hash: memory → its arm."""
+USUAL_SCORES = "memshare:usual_scores:"
+"""Of a pool, a hash: kind of task → how many were graded, and the sum of their scores."""
 INDEX = "memshare:credits_by"
 """Set: whose tasks gave credit in which pools."""
 _KIND = "kind "
@@ -201,7 +205,7 @@ class GivenCredit:
         for pool in self._pools(submitter):
             key = given_key(pool, submitter)
             self._client.delete(last_words_key(pool, submitter))
-            arms, usual = arms_key(pool), usual_key(pool)
+            arms, usual = ARMS + pool, USUAL_SCORES + pool
             fields = [str(field) for field in self._client.hkeys(key)]
             for start in range(0, len(fields), _AT_ONCE):
                 some = fields[start : start + _AT_ONCE]
@@ -238,16 +242,6 @@ def less(sums: str, given: str, bandit: Bandit = BANDIT) -> str | None:
         numbers[1:-1] *= bandit.left(at - numbers[-1])
     left = [*(has - gave)[:-1], at]
     return None if left[0] < 0.5 else " ".join(f"{number:.17g}" for number in left)
-
-
-def arms_key(pool: str) -> str:
-    """Hash: memory → its arm."""
-    return f"memshare:credibility:{pool}"
-
-
-def usual_key(pool: str) -> str:
-    """Hash: kind of task → how many were graded, and the sum of their scores."""
-    return f"memshare:usual_scores:{pool}"
 
 
 def given_key(pool: str, submitter: str) -> str:
@@ -338,10 +332,10 @@ class Arms:
             sums_of += [str(credit.memory), " ".join(repr(float(number)) for number in sums)]
         counts = CREDIT(
             self._client,
-            arms=arms_key(pool),
+            arms=ARMS + pool,
             marker=f"memshare:credited:{pool}:{task_id}",
             given=given_key(pool, submitter),
-            usual=usual_key(pool),
+            usual=USUAL_SCORES + pool,
             waiting=waiting_key(pool, encoder),
             last_words=last_words_key(pool, submitter),
             seconds=self._keep,
@@ -362,7 +356,7 @@ class Arms:
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
         """Ask for the arms of some memories, in a pipeline too; `read` reads the reply."""
-        return client.hmget(arms_key(pool), [str(memory) for memory in memories])
+        return client.hmget(ARMS + pool, [str(memory) for memory in memories])
 
     def read(self, texts: Iterable[str | None]) -> list[Arm]:
         """Arms as they lie in Redis, as they are now; a memory that was never credited has none there."""
@@ -371,14 +365,14 @@ class Arms:
 
     def some(self, pool: str, most: int) -> list[Arm]:
         """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
-        found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
+        found = self._client.hrandfield(ARMS + pool, most, withvalues=True) or []
         return self.read(str(text) for text in found[1::2])
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Forget what memories were worth, and who gave it to them."""
         names = [str(memory) for memory in memories]
         if names:
-            self._client.hdel(arms_key(pool), *names)
+            self._client.hdel(ARMS + pool, *names)
             self._given.drop(pool, names)
 
 

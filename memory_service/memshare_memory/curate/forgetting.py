@@ -44,7 +44,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
 from memshare_memory.stores.store import Store, Where, by_ids, every
-from memshare_memory.trash import TakeOut, Trash, Worths
+from memshare_memory.trash import Trash, Worths
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,6 @@ class Forgetting:
         self._client = client
         self._worths = Worths(client)
         self._trash = Trash(client)
-        self._take_out = TakeOut(client)
         self._ranking = CredibilityRanking(client, bandit)
         self._given = GivenCredit(client, bandit)
         self._promotions = Promotions(client)
@@ -213,9 +212,9 @@ class Forgetting:
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
             stale = {one: _left_behind(recall, meant, memory) for one, memory in meant.there.items()}
-            self._take_out.put_in_trash(meant.there.values(), stale)
+            self._trash.take(meant.there.values(), stale)
             make_stale(recall, [child for children in stale.values() for child in children])
-            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
         note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
         return [*meant.there, *meant.unreadable]
 
@@ -258,7 +257,7 @@ class Forgetting:
         with self._pool.writing() as recall:
             meant = Selection.find(recall.store, self._trash, forget)
             make_stale(recall, [one for each in meant.there.values() for one in _left_behind(recall, meant, each)])
-            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)

@@ -75,6 +75,12 @@ class Check(NamedTuple):
     learnt: Mapping[str, LearntRetriever]
 
     @property
+    def figures(self) -> dict[str, Figure]:
+        """Its figures, as `Trial` and `Consolidated` have them."""
+        held_out = self.held_out
+        return {"first_helps": held_out.first, "held_out_ndcg": held_out.ndcg, "probe_ndcg": self.probe}
+
+    @property
     def passed(self) -> bool:
         return not self.held_out.worse and stays(self.probe)
 
@@ -112,10 +118,11 @@ def check(
     old: list[Array] = []
     new: list[Array] = []
     for pool, record in anew.items():
-        kept = {lesson.number: lesson for lesson in records[pool].held_out}
+        before = {lesson.number: lesson for lesson in records[pool].held_out}
         adapter = learnt[pool].adapter() if pool in learnt else Adapter()
         for lesson in record.held_out:
-            same = kept[lesson.number].without(set(kept[lesson.number].labels) - set(lesson.labels)).example()
+            known = before[lesson.number]
+            same = known.without(set(known.labels) - set(lesson.labels)).example()
             gains.append(same.gains)
             old += scores(in_use.get(pool, Adapter()), [same])
             new += scores(adapter, [lesson.example()])

@@ -149,9 +149,7 @@ class Consolidation:
                 held_out=made.check.held_out.lessons,
                 memories=made.memories,
                 accepted=made.check.passed,
-                first_helps=made.check.held_out.first,
-                held_out_ndcg=made.check.held_out.ndcg,
-                probe_ndcg=made.check.probe,
+                **made.check.figures,
             )
 
         with alone(self._settings.encoders_dir):
@@ -201,9 +199,7 @@ class Consolidation:
             pools=pools,
             lessons=lessons,
             memories=memories,
-            first_helps=found.held_out.first,
-            held_out_ndcg=found.held_out.ndcg,
-            probe_ndcg=found.probe,
+            **found.figures,
         )
 
     def move_to(self, name: str, *, with_lessons: bool) -> Consolidated:
