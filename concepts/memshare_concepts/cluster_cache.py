@@ -41,17 +41,17 @@ def clusters_by_size(concepts: PoolConcepts, data: Path, sizes: Sequence[int]) -
     digest, known = _digest(concepts), [_short(memory.bytes) for memory in concepts.ids]
     name = f"{_short(concepts.pool.encode()):x}"
     files = {size: data / FOLDER / f"{name}-{size}.npz" for size in sizes}
-    before = {size: kept for size, file in files.items() if (kept := _read(file)) is not None}
-    found = {size: kept.clusters for size, kept in before.items() if kept.digest == digest}
+    before = {size: stored for size, file in files.items() if (stored := _read(file)) is not None}
+    found = {size: stored.clusters for size, stored in before.items() if stored.digest == digest}
     if missing := [size for size in sizes if size not in found]:
-        start = {size: kept.of_memories(known) for size, kept in before.items()}
+        start = {size: stored.of_memories(known) for size, stored in before.items()}
         new = memberships(concepts.graph, concepts.ids, concepts.vectors, missing, start)
-        _keep({files[size]: _Kept(digest, known, clusters) for size, clusters in new.items()}, data / FOLDER)
+        _keep({files[size]: _Stored(digest, known, clusters) for size, clusters in new.items()}, data / FOLDER)
         found |= new
     return {size: described(concepts.graph, concepts.ids, found[size].of) for size in sizes}
 
 
-class _Kept(NamedTuple):
+class _Stored(NamedTuple):
     """Contents of a file: the digest of the pool, a number for each memory, and its clusters."""
 
     digest: str
@@ -87,7 +87,7 @@ def _algorithm() -> bytes:
     return b"\0".join([version("graspologic-native").encode(), *(file.read_bytes() for file in files)])
 
 
-def _read(file: Path) -> _Kept | None:
+def _read(file: Path) -> _Stored | None:
     """Read a file; None where there is none, or it is damaged: clusters are found anew then."""
     try:
         with file.open("rb") as opened, np.load(opened) as held:
@@ -96,22 +96,22 @@ def _read(file: Path) -> _Kept | None:
         file.touch()
     except (OSError, ValueError, EOFError, KeyError, BadZipFile):
         return None
-    return _Kept(digest, known, Partition(of, resolutions)) if of.shape == (len(resolutions), len(known)) else None
+    return _Stored(digest, known, Partition(of, resolutions)) if of.shape == (len(resolutions), len(known)) else None
 
 
-def _keep(new: dict[Path, _Kept], folder: Path) -> None:
+def _keep(new: dict[Path, _Stored], folder: Path) -> None:
     """Write files whole, and remove those that were used longest ago."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for file, kept in new.items():
+        for file, stored in new.items():
             aside = folder / f".{file.name}.{os.getpid()}"
             with aside.open("wb") as written:
                 np.savez(
                     written,
-                    digest=np.array(kept.digest),
-                    known=np.array(kept.known, np.uint64),
-                    of=kept.clusters.of,
-                    resolutions=kept.clusters.resolutions,
+                    digest=np.array(stored.digest),
+                    known=np.array(stored.known, np.uint64),
+                    of=stored.clusters.of,
+                    resolutions=stored.clusters.resolutions,
                 )
             aside.replace(file)
         for old in sorted(folder.iterdir(), key=lambda file: file.stat().st_mtime)[:-KEPT]:

@@ -232,12 +232,12 @@ class ConceptIndex:
 
     def cooccurrence(self, number: int) -> Cooccurrence:
         """The concepts that occur with a concept."""
-        kept = self._kept.get(number)
-        if kept is None:
-            kept = counted(number, [self._members[slot] for slot in self._holders[number]])
+        found = self._kept.get(number)
+        if found is None:
+            found = counted(number, [self._members[slot] for slot in self._holders[number]])
             if len(self._holders[number]) >= KEPT_FROM:
-                self._kept[number] = kept
-        return kept
+                self._kept[number] = found
+        return found
 
     def count_frequent(self) -> None:
         """Count what is kept up to date now, rather than when it is asked for."""

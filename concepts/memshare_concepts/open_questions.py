@@ -231,8 +231,8 @@ class Round(Message):
     def with_edited(self, proposal: ProposedQuestion, edited: ProposedQuestion) -> Round:
         """The round with a question as a person wrote it, which is kept; what was proposed is dropped."""
         dropped = self.with_one(proposal.model_copy(update={"state": "dropped"}))
-        kept = edited.model_copy(update={"state": "kept"})
-        return dropped.model_copy(update={"proposals": (*dropped.proposals, kept)})
+        own = edited.model_copy(update={"state": "kept"})
+        return dropped.model_copy(update={"proposals": (*dropped.proposals, own)})
 
     def with_others(self, fresh: Sequence[ProposedQuestion]) -> Round:
         """The round with other questions in place of those that were open, which are dropped."""

@@ -261,18 +261,18 @@ class Learner:
 
     def _judge(self, lesson: Taught) -> LessonChange:
         # 1. Make one step on the lesson and on the evidence that waits.
-        counted, record, kept = self._head.counted, lesson.record, None
+        counted, record, stored = self._head.counted, lesson.record, None
         evidence = self._log.waiting(AT_ONCE)
         if lesson.labels is not None:
             counted += 1
-            kept = StoredLesson.of(counted, lesson.task, lesson.labels, record.weight)
-        words = self.take_in(kept, list(evidence.values()))
+            stored = StoredLesson.of(counted, lesson.task, lesson.labels, record.weight)
+        words = self.take_in(stored, list(evidence.values()))
 
         # 2. Compare it with the best version; what was only held out changes nothing.
-        if kept is not None and is_held_out(counted) and not words:
+        if stored is not None and is_held_out(counted) and not words:
             verdict = {"outcome": "held out", "reason": "one lesson in ten is never trained on"}
             record = record.model_copy(update=verdict | {"evidence": words})
-        elif kept or words:
+        elif stored or words:
             record = record.model_copy(update=self._verdict() | {"evidence": words})
 
         # 3. Say all that is to be written.
@@ -284,7 +284,7 @@ class Learner:
         due = (self._head.updates + 1) % CHECKPOINT_EVERY == 0
         checkpoint = self._state.pack() if due else None
         standings = judged(learnt.standings, self._buffer.said, self._buffer.words.people)
-        return LessonChange(update, standings, kept, evidence, checkpoint, self.steps, published)
+        return LessonChange(update, standings, stored, evidence, checkpoint, self.steps, published)
 
     def _verdict(self) -> dict[str, object]:
         """Effect of a step on the retriever: a new version, unless the held-out examples are ranked worse for sure."""

@@ -113,6 +113,6 @@ def is_held_out_evidence(evidence: Evidence) -> bool:
     return crc32(evidence.key.encode()) % HELD_OUT_EVERY == 0
 
 
-def _newest(kept: Mapping[Key, NumberedExample]) -> list[Example]:
-    ordered = sorted(kept.values(), key=lambda numbered: numbered.number)
+def _newest(examples: Mapping[Key, NumberedExample]) -> list[Example]:
+    ordered = sorted(examples.values(), key=lambda numbered: numbered.number)
     return [numbered.example for numbered in ordered[-MOST_COMPARED:]]

@@ -34,13 +34,13 @@ def roll_back(log: LessonLog, to: int | None) -> RolledBack:
     back. Raises `BadInput` for a version that is not kept.
     """
     with log.lease() as fence:
-        head, kept = log.head(), [0, *log.versions()]
-        earlier = [version for version in kept if version < head.version]
+        head, versions = log.head(), [0, *log.versions()]
+        earlier = [version for version in versions if version < head.version]
         if to is None and not earlier:
             raise BadInput(f"The retriever of pool {log.pool!r} has no earlier version: none has been published yet.")
         version = earlier[-1] if to is None else to
-        if version not in kept:
-            numbers = ", ".join(map(str, kept))
+        if version not in versions:
+            numbers = ", ".join(map(str, versions))
             raise BadInput(f"Pool {log.pool!r} has no retriever version {version}. There are: {numbers}.")
         published = log.published(version)
         checkpoint = ""
@@ -69,7 +69,7 @@ def begin_with(
 
     Evidence that waits goes on waiting.
     """
-    kept, people = [*evidence], people_of(log.client, log.pool)
+    words, people = [*evidence], people_of(log.client, log.pool)
     version = log.head().issued + 1 if learnt and publish else 0
     state: dict[Any, Any] = {"counted": counted, "checkpoint_at": 0, "checkpoint": "", "steps": 0}
     if learnt:
@@ -85,12 +85,12 @@ def begin_with(
         change.hincrby(log.key("state"), "epoch", 1)
         for lesson in lessons:
             change.hset(log.key(held(lesson)), str(log.slot(lesson.number)), lesson.model_dump_json())
-        for word in kept:
+        for word in words:
             change.hset(log.key("words"), word.key, word.model_dump_json())
         change.sadd(RETRIEVERS, json.dumps(log.name))
         change.incr(standings_number_key(*log.name))
         if learnt:
-            standings = judged(learnt.standings, [Vouching.of(word) for word in kept], people)
+            standings = judged(learnt.standings, [Vouching.of(word) for word in words], people)
             change.set(standings_key(*log.name), standings.model_dump_json())
         if learnt and version:
             published = learnt.published(version, log.encoder, lessons=counted)
@@ -106,9 +106,9 @@ def put_back(log: LessonLog, fence: int, version: int, lessons: int, checkpoint:
     Later lessons are set aside, and earlier ones that had been set aside are back; returns how many of each. Every
     trainer begins at the checkpoint.
     """
-    kept, aside = log.all_lessons(), log.set_aside()
-    gone = [lesson for lesson in kept if lesson.number > lessons]
-    taken = {(held(lesson), log.slot(lesson.number)) for lesson in kept if lesson not in gone}
+    present, aside = log.all_lessons(), log.set_aside()
+    gone = [lesson for lesson in present if lesson.number > lessons]
+    taken = {(held(lesson), log.slot(lesson.number)) for lesson in present if lesson not in gone}
     back = [
         lesson for lesson in aside if lesson.number <= lessons and (held(lesson), log.slot(lesson.number)) not in taken
     ]

@@ -165,9 +165,9 @@ def unlearn(log: LessonLog, memories: Collection[UUID], submitter: str | None = 
         lessons = log.all_lessons()
         left = [lesson for lesson in lessons if lesson.number not in dropped]
         said = log.evidence()
-        kept = [word for word in said if not has_part(word, memories, submitter)]
-        taught = [*(lesson.example() for lesson in left[:1]), *(example_of(word) for word in kept[:1])]
-        learnt = relearn(left, kept, taught[0].query.size, people_of(log.client, log.pool)) if taught else None
-        begin_with(log, left, kept, head.counted, learnt, publish=bool(left and head.version))
+        words = [word for word in said if not has_part(word, memories, submitter)]
+        taught = [*(lesson.example() for lesson in left[:1]), *(example_of(word) for word in words[:1])]
+        learnt = relearn(left, words, taught[0].query.size, people_of(log.client, log.pool)) if taught else None
+        begin_with(log, left, words, head.counted, learnt, publish=bool(left and head.version))
         waited = log.drop_waiting(lambda word: has_part(word, memories, submitter))
-        return Unlearnt(len(dropped), len(said) - len(kept) + waited, head.version, log.head().version)
+        return Unlearnt(len(dropped), len(said) - len(words) + waited, head.version, log.head().version)

@@ -178,7 +178,7 @@ class LessonChange(NamedTuple):
 
     update: Update
     standings: Standings
-    kept: StoredLesson | None = None
+    stored: StoredLesson | None = None
     evidence: Mapping[str, Evidence] = {}
     """Of those that wait, by their texts."""
     checkpoint: str | None = None

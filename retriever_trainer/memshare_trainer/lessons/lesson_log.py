@@ -65,10 +65,10 @@ def lessons_with(log: LessonLog, memories: Collection[UUID], submitter: str | No
     With a `submitter` also those of any memory that is or was theirs.
     """
     gone = set(memories)
-    kept = (*log.all_lessons(), *log.set_aside())
+    lessons = (*log.all_lessons(), *log.set_aside())
     return sorted(
         lesson.number
-        for lesson in kept
+        for lesson in lessons
         if submitter in (lesson.by, *lesson.submitters) or gone & {lesson.memory_id, *lesson.labels}
     )
 
@@ -129,7 +129,7 @@ class LessonLog:
 
     def commit(self, fence: int, message_id: str, change: LessonChange) -> Lesson | None:
         """Write all that a lesson changes in one step; returns the record that stands, or None for a lost lease."""
-        record, kept, published = change.update.lesson, change.kept, change.published
+        record, stored, published = change.update.lesson, change.stored, change.published
         version = published.version if published else 0
         outdated = outdated_by(version)
         done = COMMIT_LESSON(
@@ -138,7 +138,7 @@ class LessonLog:
             marker=self._marker(message_id),
             state=self.key("state"),
             updates=self.key("updates"),
-            kept=self.key(held(kept) if kept else "lessons"),
+            kept=self.key(held(stored) if stored else "lessons"),
             retrievers=RETRIEVERS,
             current=version_key(*self.name),
             versions=self.key("versions"),
@@ -152,10 +152,10 @@ class LessonLog:
             keep=self._keep_seconds,
             update=change.update.model_dump_json(),
             retriever=json.dumps(self.name),
-            slot="" if kept is None or (slot := self.slot(kept.number)) is None else slot,
-            lesson=kept.model_dump_json() if kept else "",
+            slot="" if stored is None or (slot := self.slot(stored.number)) is None else slot,
+            lesson=stored.model_dump_json() if stored else "",
             counted=change.update.counted,
-            outcome=_counted_as(kept, record),
+            outcome=_counted_as(stored, record),
             steps=change.steps,
             checkpoint=change.checkpoint or "",
             version=version or "",
@@ -271,10 +271,10 @@ def _waiting(texts: Iterable[str]) -> dict[str, Evidence]:
     return {text: Evidence.model_validate_json(text) for text in texts}
 
 
-def _counted_as(kept: StoredLesson | None, record: Lesson) -> str:
-    if kept is not None and is_held_out(kept.number):
+def _counted_as(stored: StoredLesson | None, record: Lesson) -> str:
+    if stored is not None and is_held_out(stored.number):
         return "held out"
-    if kept is None and record.evidence:
+    if stored is None and record.evidence:
         return "evidence"
     return "refused" if record.refused else record.outcome
 
