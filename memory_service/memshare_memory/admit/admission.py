@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -48,7 +48,7 @@ def keep_learnt(
     With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each. Statements of
     more than `text_limit` characters are left out.
     """
-    new = [_memory(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
+    new = [_statement(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
     if left_out := len(task.learnt) - len(new):
         log.warning(
             "Left out %d statements of over %d characters.", left_out, text_limit, extra=ids(task_id=task.journey)
@@ -66,21 +66,15 @@ def keep_learnt(
     return StoredStatements(tuple(memories), tuple(following))
 
 
-def _memory(task: AnsweredTask, learnt: Learnt) -> Memory:
-    return Memory(
-        id=memory_id(task.pool, None, learnt.statement),
-        pool=task.pool,
-        prompt=None,
-        answer=learnt.statement,
-        agent=task.agent,
-        kind=KNOWLEDGE,
-        submitter=task.submitter,
-        model=task.model,
-        task_id=task.journey,
-        source=learnt.source,
-        parents=learnt.parents,
-        created=learnt.read,
-    )
+def _statement(task: AnsweredTask, learnt: Learnt) -> Memory:
+    known = {"kind": KNOWLEDGE, "task_id": task.journey, "source": learnt.source, "parents": learnt.parents}
+    return _memory_of(task, None, learnt.statement, created=learnt.read, **known)
+
+
+def _memory_of(task: AnsweredTask, prompt: str | None, answer: str, **known: Any) -> Memory:
+    """A memory of what a task said, with what is `known` of it beside."""
+    of_task = task.model_dump(include={"pool", "agent", "kind", "submitter", "model"})
+    return Memory(id=memory_id(task.pool, prompt, answer), prompt=prompt, answer=answer, **of_task | known)
 
 
 def _told_before(store: Store, memory: Memory, vector: NDArray[np.float32]) -> Memory | None:
@@ -182,15 +176,10 @@ def memory_of(
 ) -> Memory:
     """The memory that a graded pair would become; with `because` it is stale."""
     task, score = graded.task, graded.score
-    return Memory(
-        id=memory_id(task.pool, task.prompt, task.answer),
-        pool=task.pool,
-        prompt=task.prompt,
-        answer=task.answer,
-        agent=task.agent,
-        kind=task.kind,
-        submitter=task.submitter,
-        model=task.model,
+    return _memory_of(
+        task,
+        task.prompt,
+        task.answer,
         score=score.total,
         criteria=score.criteria,
         rubric_version=score.rubric_version,

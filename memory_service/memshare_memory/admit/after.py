@@ -72,19 +72,15 @@ def gradings(task: AgentPair, memory: Memory) -> list[NextMessage]:
     Their parents are what they were answered from, and `memory`, which the task's own answer became.
     """
     whole = Shown(id=memory.id, similarity=0.0, share=0.0, said=saying(memory.answer))
+    of_task = task.model_dump(include={"agent", "kind", "pool", "rubric", "model", "submitter"})
     messages: dict[str, NextMessage] = {}
     for part in task.parts:
         journey = str(derived_id(task.journey, "part", str(memory_id(task.pool, part.question, part.answer))))
         pair = PartPair(
+            **of_task,
             journey=journey,
-            agent=task.agent,
-            kind=task.kind,
-            pool=task.pool,
-            rubric=task.rubric,
             prompt=part.question,
             answer=part.answer,
-            model=task.model,
-            submitter=task.submitter,
             shown=(whole, *(one for one in part.shown if one.id != memory.id)),
             part_of=task.journey,
         )
