@@ -139,7 +139,6 @@ class Clusters:
         ]
 
     def children(self, number: int) -> list[Cluster]:
-        """The clusters that a cluster is made of."""
         return [self.get(child) for child in self.get(number).children]
 
 

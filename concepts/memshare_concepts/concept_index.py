@@ -204,11 +204,9 @@ class ConceptIndex:
         return min(spellings.items(), key=lambda pair: (names.key(pair[0]) != own, -pair[1], pair[0]))[0]
 
     def count(self, number: int) -> int:
-        """How many memories have a concept."""
         return len(self._holders[number])
 
     def counts(self, numbers: Iterable[int]) -> NDArray[np.int64]:
-        """How many memories have each of some concepts."""
         return np.array([len(self._holders[number]) for number in numbers], np.int64)
 
     def holders(self, number: int) -> list[UUID]:
@@ -216,7 +214,6 @@ class ConceptIndex:
         return sorted(memory for slot in self._holders[number] if (memory := self._ids[slot]) is not None)
 
     def memories(self) -> list[UUID]:
-        """All memories, in the order of their ids."""
         return sorted(self._slots)
 
     def everywhere(self) -> frozenset[int]:
@@ -231,7 +228,6 @@ class ConceptIndex:
         return self._members[self._slots[memory]]
 
     def cooccurrence(self, number: int) -> Cooccurrence:
-        """The concepts that occur with a concept."""
         found = self._kept.get(number)
         if found is None:
             found = counted(number, [self._members[slot] for slot in self._holders[number]])

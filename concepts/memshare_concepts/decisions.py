@@ -80,7 +80,6 @@ class Decisions:
         self._merges, self._dismissed = MERGES + pool, DISMISSED + pool
 
     def aliases(self) -> Aliases:
-        """The merges that are in force."""
         return _aliases(self._client.lrange(self._merges, 0, -1))
 
     def merge(self, merge: Merge) -> None:

@@ -71,12 +71,10 @@ class OpenQuestion(Message):
 
     @property
     def gap(self) -> Gap:
-        """It as a gap of its pool."""
         return Gap("asked", (self.question,), self.at, f"{self.question} {self.why}", ())
 
     @property
     def why(self) -> str:
-        """Why it is open."""
         return f"Somebody asked {self.wanted!r}, and the memories did not suffice."
 
 
@@ -126,7 +124,6 @@ class Explored(Message):
 
     @classmethod
     def of(cls, gap: Gap, at: float) -> Explored:
-        """The record of a gap."""
         return cls(gap=blake2b(gap.id.encode(), digest_size=8).hexdigest(), at=at)
 
 
@@ -142,7 +139,6 @@ class ExploredGaps:
         return [Explored.model_validate_json(text) for text in self._client.lrange(self._key, 0, -1)]
 
     def not_asked(self, gaps: Iterable[Gap]) -> list[Gap]:
-        """The given gaps that were not asked about."""
         known = {explored.gap for explored in self.all()}
         return [gap for gap in gaps if Explored.of(gap, 0).gap not in known]
 
@@ -151,7 +147,6 @@ class ExploredGaps:
         return sum(day_of(explored.at) == day_of(now) for explored in self.all())
 
     def add(self, explored: Explored) -> None:
-        """Note that a gap was asked about."""
         self._client.lpush(self._key, explored.model_dump_json())
         self._client.ltrim(self._key, 0, MOST_EXPLORED - 1)
 
@@ -256,12 +251,10 @@ class Rounds:
         self._pool = pool
 
     def read(self) -> Round | None:
-        """The round that is not finished."""
         text = self._client.hget(self._key, self._pool)
         return Round.model_validate_json(text) if text else None
 
     def keep(self, current: Round) -> None:
-        """Keep a round as it is now."""
         with self._client.pipeline() as change:
             change.sadd(PEOPLE, self._person)
             change.hset(self._key, self._pool, current.model_dump_json())
@@ -286,7 +279,6 @@ class Rounds:
         return is_there
 
     def end(self) -> None:
-        """The round is over."""
         self._client.hdel(self._key, self._pool)
 
 

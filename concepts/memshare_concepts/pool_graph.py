@@ -40,7 +40,6 @@ class PoolConcepts:
 
     @property
     def ids(self) -> list[UUID]:
-        """The ids of the memories, in their order."""
         return list(self.memories)
 
     @property

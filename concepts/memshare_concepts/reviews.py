@@ -88,7 +88,6 @@ SCHEDULER = Scheduler(desired_retention=RETENTION, enable_fuzzing=False)
 
 
 def standing_of(card: FsrsCard, now: float) -> CardState:
-    """How well a memory is known."""
     return CardState(
         due=card.due.timestamp(),
         probability=SCHEDULER.get_card_retrievability(card, _moment(now)),
@@ -130,7 +129,6 @@ class CardStore:
         return [review for review in reviews if review.pool == pool]
 
     def note_answer(self, review: Ungraded) -> None:
-        """Keep what the person typed until it is graded."""
         with self.client.pipeline() as change:
             change.sadd(PEOPLE, self._person)
             change.hset(self._ungraded, str(review.memories[0]), review.model_dump_json())
@@ -299,11 +297,9 @@ class ReviewLearner:
         )
 
     def answer(self, memories: Sequence[UUID], question: str, answer: str) -> None:
-        """Keep what was typed until it is graded."""
         self.shelf.note_answer(Ungraded(pool=self.pool, memories=tuple(memories), question=question, answer=answer))
 
     def review(self, memories: Sequence[UUID], grade: Grade, at: float) -> None:
-        """Note how well these were remembered."""
         self._cards |= self.shelf.review(self.pool, memories, grade, at)
         for memory in memories:
             self._replayed.pop(memory, None)

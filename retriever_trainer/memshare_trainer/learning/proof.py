@@ -177,7 +177,6 @@ class LearntRetriever(NamedTuple):
         return cls(state, Standings(submitters=found))
 
     def adapter(self, version: int = 0) -> Adapter:
-        """The adapter that it is."""
         return Adapter.of(version, self.state.weights, self.standings.worth)
 
     def published(self, version: int, encoder: str, **known: Any) -> PublishedAdapter:

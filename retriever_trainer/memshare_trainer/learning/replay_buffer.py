@@ -76,7 +76,6 @@ class ReplayBuffer:
 
     @property
     def words_held(self) -> int:
-        """How many words of evidence are held."""
         return len(self._said)
 
     @property

@@ -32,7 +32,6 @@ class Figure(Message):
 
     @property
     def worse(self) -> bool:
-        """It fell by more than its error."""
         return self.fell(1)
 
     def fell(self, errors: float) -> bool:
@@ -257,7 +256,6 @@ class StoredLesson(Message):
         return left.model_copy(update={"vectors": packed(np.stack([vectors[memory] for memory in left.memories]))})
 
     def without(self, gone: Collection[UUID]) -> StoredLesson:
-        """The lesson without some of its candidates."""
         if not gone:
             return self
         left = [place for place, memory in enumerate(self.labels) if memory not in gone]

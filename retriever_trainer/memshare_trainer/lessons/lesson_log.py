@@ -217,7 +217,6 @@ class LessonLog:
         return [*self.evidence(), *self.waiting().values()]
 
     def standings(self) -> Standings:
-        """Standings of all submitters."""
         text = self.client.get(standings_key(*self.name))
         return Standings.model_validate_json(text) if text else Standings()
 
@@ -257,7 +256,6 @@ class LessonLog:
         return f"memshare:lesson:{message_id}"
 
     def key(self, what: str) -> str:
-        """Where something of the log lies in Redis."""
         return retriever_key(*self.name, what)
 
 

@@ -49,7 +49,6 @@ names these; each further one makes building slower, by half with all of them.""
 
 
 def config(layout: Layout) -> edge.EdgeConfig:
-    """The engine for vectors of this layout."""
     return edge.EdgeConfig(
         vectors={points.DENSE: edge.EdgeVectorParams(layout.dimension, edge.Distance.Cosine)},
         sparse_vectors={points.SPARSE: edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},

@@ -79,7 +79,6 @@ class EdgeStore:
         return store
 
     def close(self) -> None:
-        """Bring the files up to date and let another process open the folder."""
         close_engine(self._folder, self._opened)
 
     def put(self, items: Sequence[tuple[Memory, Vectors]], *, in_place: bool = False, are_new: bool = False) -> None:
@@ -290,7 +289,6 @@ def _kinds(found: Sequence[edge.Point | edge.Record]) -> list[Kind]:
 
 
 def vectors(given: Vectors) -> dict[str, edge.NamedVector]:
-    """The vectors of a point, by their names."""
     return {points.DENSE: given.dense.tolist(), points.SPARSE: edge.SparseVector(*given.sparse)}
 
 
@@ -321,14 +319,12 @@ def _request(query: Query) -> edge.QueryRequest:
 
 
 def _sorting(order: Order | None) -> edge.OrderBy | None:
-    """An order other than that of the ids."""
     if order is None:
         return None
     return edge.OrderBy(order.by, edge.Direction.Asc if order.ascending else edge.Direction.Desc)
 
 
 def _matching(where: Where) -> edge.Filter:
-    """The filter that a point must pass."""
     must: list[edge.ConditionType] = [
         edge.FieldCondition(key, match=edge.MatchAny(values)) for key, values in points.conditions(where)
     ]
