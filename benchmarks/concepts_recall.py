@@ -28,7 +28,7 @@ from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.bm25 import query as words_of
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 PLACES = 8  # as `memshare answer` has

@@ -27,7 +27,7 @@ from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage

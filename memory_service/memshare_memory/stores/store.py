@@ -1,4 +1,4 @@
-"""The door to the store of memories: Qdrant's engine in the process (`edge`) or a Qdrant server (`server`)."""
+"""The door to the store of memories: Qdrant's engine in the process (`edge_store`) or a Qdrant server (`server_store`)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import TryAgain
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores.edge.edge_folder import write_whole
+from memshare_memory.stores.edge_folder import write_whole
 from memshare_memory.stores.store import CountKey, Damaged, Where
 
 _WAYS_BACK = (

@@ -13,7 +13,7 @@ from qdrant_client import QdrantClient, models
 from memshare_memory.memory import Memory
 from memshare_memory.stores import points
 from memshare_memory.stores.bm25 import Sparse
-from memshare_memory.stores.server.server_collection import answering, collection_beside, connected, current_collection
+from memshare_memory.stores.server_collection import answering, collection_beside, connected, current_collection
 from memshare_memory.stores.store import (
     EXACT,
     MOST_VALUES,

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 
 from memshare_broker.errors import TryAgain
 from memshare_memory.memory import Memory, Status
-from memshare_memory.stores import points
-from memshare_memory.stores.edge import edge_engine, edge_folder
-from memshare_memory.stores.edge.edge_engine import OpenedPool, close_engine, open_engine, remove_others, rewritten
-from memshare_memory.stores.edge.integrity import CountCache, Kind, digest, no_panic
+from memshare_memory.stores import edge_engine, edge_folder, points
+from memshare_memory.stores.edge_engine import OpenedPool, close_engine, open_engine, remove_others, rewritten
+from memshare_memory.stores.edge_integrity import CountCache, Kind, digest, no_panic
 from memshare_memory.stores.store import (
     EXACT,
     MOST_VALUES,

@@ -7,7 +7,7 @@ The engine leaves what was deleted in its log and its payload files. To be rid o
 copied to a new engine beside the old one, which then takes its place. A process that ends in between leaves one of the
 two whole, and the next one that opens the folder tidies up.
 
-`python -m memshare_memory.stores.edge.edge_engine FOLDER` reads a whole pool in a process of its own, for a damaged
+`python -m memshare_memory.stores.edge_engine FOLDER` reads a whole pool in a process of its own, for a damaged
 file may end who reads it; it prints what the pool holds, or ends otherwise.
 """
 
@@ -28,9 +28,8 @@ from pydantic import ValidationError
 from memshare_broker.child_processes.pool import python
 from memshare_broker.errors import Unreachable
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores import points
-from memshare_memory.stores.edge import edge_folder, integrity
-from memshare_memory.stores.edge.integrity import Sum, Tally, damaged, digest, is_panic, left_behind, no_panic
+from memshare_memory.stores import edge_folder, edge_integrity, points
+from memshare_memory.stores.edge_integrity import Sum, Tally, damaged, digest, is_panic, left_behind, no_panic
 from memshare_memory.stores.store import Layout
 
 log = logging.getLogger(__name__)
@@ -126,9 +125,9 @@ def open_engine(folder: Path, layout: Layout) -> OpenedPool:
     lock = edge_folder.lock(folder)
     try:
         edge_folder.end_rewrite(folder)
-        held = integrity.unsealed(folder, engine) or _left_by_a_killed_one(folder, engine)
+        held = edge_integrity.unsealed(folder, engine) or _left_by_a_killed_one(folder, engine)
         tally = Tally(folder, held) if held is not None else None
-        integrity.remove(folder)
+        edge_integrity.remove(folder)
         shard = loaded(folder, engine, layout)
         return OpenedPool(shard, tally or Tally(folder, sum_of(shard)), lock)
     except BaseException:
@@ -142,7 +141,7 @@ def close_engine(folder: Path, opened: OpenedPool) -> None:
         opened.shard.flush()
         held = opened.tally.now or sum_of(opened.shard)
         opened.shard.close()
-    integrity.seal(folder, folder / edge_folder.ENGINE, held)
+    edge_integrity.seal(folder, folder / edge_folder.ENGINE, held)
     opened.tally.remove()
     edge_folder.release(folder)
     opened.lock.close()
