@@ -30,10 +30,7 @@ from memshare_llm.no_model import NoModelSet
 from memshare_memory.admit.crediting import LEAST_WEIGHT
 from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.labels import Labeller, Labels
-from memshare_trainer.learning.proof import LearntRetriever, People, State, judged, people_of
-from memshare_trainer.learning.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
-from memshare_trainer.learning.step import step
-from memshare_trainer.lessons.lesson import (
+from memshare_trainer.lesson import (
     UNDECIDED,
     Example,
     Head,
@@ -47,8 +44,11 @@ from memshare_trainer.lessons.lesson import (
     gains_of,
     scores,
 )
-from memshare_trainer.lessons.lesson_log import FEWEST_HELD_OUT, FIRST_VERSION, LessonLog, is_held_out
+from memshare_trainer.lesson_log import FEWEST_HELD_OUT, FIRST_VERSION, LessonLog, is_held_out
 from memshare_trainer.percentages import LabelCheck
+from memshare_trainer.proof import LearntRetriever, People, State, judged, people_of
+from memshare_trainer.replay_buffer import Drawn, ReplayBuffer, is_held_out_evidence
+from memshare_trainer.step import step
 
 log = logging.getLogger(__name__)
 

@@ -31,7 +31,7 @@ from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 
 POOL, SHOWN = "poem", 3
 MALLORY, SUBMITTERS = "mallory", 20

@@ -97,7 +97,7 @@ def let_wait(client: redis.Redis, *said: Evidence, pool: str = "poem") -> None:
 
 def make_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the learner make steps so large that few lessons show."""
-    from memshare_trainer.learning import step  # torch, which takes more than a second
+    from memshare_trainer import step  # torch, which takes more than a second
 
     monkeypatch.setitem(step.LEARNING_RATES, "weights", 1e-2)
 

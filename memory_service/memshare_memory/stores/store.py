@@ -1,4 +1,4 @@
-"""The door to the store of memories: Qdrant's engine in the process (`edge_store`) or a Qdrant server (`server_store`)."""
+"""The door to the store of memories: Qdrant's engine in the process (`edge_*`) or a Qdrant server (`server_*`)."""
 
 from __future__ import annotations
 

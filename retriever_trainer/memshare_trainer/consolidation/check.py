@@ -18,9 +18,9 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.recall.retriever import Adapter
 from memshare_trainer.consolidation.pool_record import PoolRecord
-from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.learning.step import relearn
-from memshare_trainer.lessons.lesson import Array, Figure, RankingComparison, compare, paired, scores
+from memshare_trainer.lesson import Array, Figure, RankingComparison, compare, paired, scores
+from memshare_trainer.proof import LearntRetriever
+from memshare_trainer.step import relearn
 
 FILE = Path(__file__).with_name("probe.jsonl")
 CUTOFF = 10

@@ -53,8 +53,8 @@ from memshare_trainer.consolidation.pool_record import (
     general_texts,
     read_texts,
 )
-from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
+from memshare_trainer.lesson_log import LessonLog, retrievers
+from memshare_trainer.proof import LearntRetriever
 
 
 def swap(

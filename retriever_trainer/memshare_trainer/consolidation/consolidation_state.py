@@ -25,8 +25,8 @@ from memshare_broker.observe.metrics import POOLS
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
 from memshare_memory.belief.trust import retriever_key
-from memshare_trainer.lessons.lesson import Figure
-from memshare_trainer.lessons.lesson_log import retrievers
+from memshare_trainer.lesson import Figure
+from memshare_trainer.lesson_log import retrievers
 
 FIRST_AT = 100  # lessons of all pools together
 GROWTH = 1.5

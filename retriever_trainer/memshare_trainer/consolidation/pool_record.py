@@ -24,11 +24,11 @@ from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.pool.pool import Pages, name_in_use
 from memshare_memory.stores.open_store import layout_in_use, open_store
 from memshare_memory.stores.store import Page, Store, Where, pages
-from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.learning.replay_buffer import is_held_out_evidence
-from memshare_trainer.learning.rewriting import begin_with
-from memshare_trainer.lessons.lesson import Array, StoredLesson, evidence_with
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson import Array, StoredLesson, evidence_with
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.proof import LearntRetriever
+from memshare_trainer.replay_buffer import is_held_out_evidence
+from memshare_trainer.rewriting import begin_with
 
 PAGE = 200
 OWNER = "memshare retriever"

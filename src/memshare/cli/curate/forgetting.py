@@ -103,7 +103,7 @@ def retrievers_without(
         errors.print(f"{needed} They keep it until then.")
         return []
     # Not all who forget have what the trainer takes, so it is imported where it is used.
-    from memshare_trainer.lessons.lesson_log import LessonLog, lessons_with, retrievers, words_with
+    from memshare_trainer.lesson_log import LessonLog, lessons_with, retrievers, words_with
 
     found = []
     settings = client.settings
@@ -129,7 +129,7 @@ def _undone(
         question = f"The retriever of pool {log.pool} had {had} with them. Learn without them?"
         undo = typer.confirm(plain(question), err=True)
     if undo:
-        from memshare_trainer.learning.step import unlearn  # torch, which takes more than a second
+        from memshare_trainer.step import unlearn  # torch, which takes more than a second
 
         with errors.status(f"The retriever of pool {log.pool} learns again, without {had} …"):
             version = unlearn(log, gone, submitter).version

@@ -15,8 +15,8 @@ from memshare_trainer.consolidation import check as checking
 from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.labels import Labels
-from memshare_trainer.learning.step import relearn
-from memshare_trainer.lessons.lesson import Figure, RankingComparison, StoredLesson
+from memshare_trainer.lesson import Figure, RankingComparison, StoredLesson
+from memshare_trainer.step import relearn
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")

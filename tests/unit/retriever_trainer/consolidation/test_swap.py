@@ -20,7 +20,7 @@ from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from memshare_trainer.consolidation.consolidation import Consolidation
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.lessons import FormLabeller
 from tests.support.memories import remembered
 from tests.support.qdrant_server import emptied

@@ -32,7 +32,7 @@ from safetensors.numpy import load, save
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.belief.trust import GROUPS, Standing, Standings, trusted
 from memshare_memory.recall.retriever import Adapter, PublishedAdapter
-from memshare_trainer.lessons.lesson import Array, Example
+from memshare_trainer.lesson import Array, Example
 
 PRIOR = 0.1  # standard deviation of what submitters are worth, in the unit of a cosine
 START_BIAS = 0.6  # the cosine at which a memory is as likely to help as not, before anything was learnt

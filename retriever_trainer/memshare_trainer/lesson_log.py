@@ -22,7 +22,7 @@ from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.belief.bandit import KEEP_FAIR
 from memshare_memory.belief.trust import Standings, retriever_key, standings_key, standings_number_key, waiting_key
 from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
-from memshare_trainer.lessons.lesson import Head, LessonChange, StoredLesson, Update
+from memshare_trainer.lesson import Head, LessonChange, StoredLesson, Update
 
 SECONDS = 10  # after which the lease of a trainer that was killed passes on; a step takes some milliseconds
 PATIENCE = 90  # seconds that another one waits

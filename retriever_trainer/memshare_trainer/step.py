@@ -23,11 +23,11 @@ from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.after import EVIDENCE_AT_ONCE
 from memshare_memory.admit.crediting import LEAST_WEIGHT
 from memshare_memory.recall.retriever import ranking_score
-from memshare_trainer.learning.proof import PRIOR, LearntRetriever, People, State, Words, people_of
-from memshare_trainer.learning.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
-from memshare_trainer.learning.rewriting import begin_with
-from memshare_trainer.lessons.lesson import UNDECIDED, Example, StoredLesson, border, example_of
-from memshare_trainer.lessons.lesson_log import LessonLog, has_part, is_held_out, lessons_with
+from memshare_trainer.lesson import UNDECIDED, Example, StoredLesson, border, example_of
+from memshare_trainer.lesson_log import LessonLog, has_part, is_held_out, lessons_with
+from memshare_trainer.proof import PRIOR, LearntRetriever, People, State, Words, people_of
+from memshare_trainer.replay_buffer import EVIDENCE_REPLAYED, REPLAYED, is_held_out_evidence
+from memshare_trainer.rewriting import begin_with
 
 TEMPERATURE = 0.05  # of the loss over a list
 SCALE = 0.1  # of s in the loss of single memories: so far above the bias a memory helps with p = .73

@@ -13,9 +13,9 @@ from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.belief.trust import standings_key, standings_number_key
 from memshare_memory.recall.retriever import adapter_key, version_key
-from memshare_trainer.learning.proof import LearntRetriever, State, Vouching, judged, people_of
-from memshare_trainer.lessons.lesson import StoredLesson
-from memshare_trainer.lessons.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
+from memshare_trainer.lesson import StoredLesson
+from memshare_trainer.lesson_log import OUTCOMES, RETRIEVERS, LessonLog, held
+from memshare_trainer.proof import LearntRetriever, State, Vouching, judged, people_of
 
 
 class RolledBack(NamedTuple):

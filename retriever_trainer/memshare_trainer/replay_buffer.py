@@ -9,9 +9,9 @@ from zlib import crc32
 
 from memshare_broker.wire.lessons import Evidence
 from memshare_memory.admit.crediting import LEAST_WEIGHT
-from memshare_trainer.learning.proof import Vouching, Words
-from memshare_trainer.lessons.lesson import Example, StoredLesson, example_of
-from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT, HELD_OUT_EVERY, is_held_out
+from memshare_trainer.lesson import Example, StoredLesson, example_of
+from memshare_trainer.lesson_log import EVIDENCE_KEPT, HELD_OUT_EVERY, is_held_out
+from memshare_trainer.proof import Vouching, Words
 
 REPLAYED = 31  # earlier lessons in each step …
 EVIDENCE_REPLAYED = 64  # … and earlier words of evidence
