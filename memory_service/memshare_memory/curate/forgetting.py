@@ -34,12 +34,7 @@ from memshare_memory.curate.requests import (
 )
 from memshare_memory.curate.traces import remove_traces
 from memshare_memory.memory import ForgottenMemory, Memory
-from memshare_memory.people import (
-    drop_decisions,
-    drop_questions,
-    drop_summaries,
-    forget_decider,
-)
+from memshare_memory.people import drop_decisions, drop_questions, drop_summaries, forget_decider
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
