@@ -80,10 +80,8 @@ class AnswerFromMemories:
     """An answer from memories; without one, the questions that are open."""
 
     answer: str | None
-    cites: tuple[tuple[Memory, str], ...]
-    """The memories that it rests on, each with the reason."""
-    own_knowledge: str
-    """The part of the answer that the model added; empty where it was asked for memories alone."""
+    cites: tuple[tuple[Memory, str], ...]  # the memories that it rests on, each with the reason
+    own_knowledge: str  # the part of the answer that the model added; empty where it was asked for memories alone
     questions: tuple[str, ...]
     model: str
 

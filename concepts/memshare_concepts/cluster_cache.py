@@ -22,11 +22,8 @@ import numpy as np
 from memshare_concepts.clusters import Clusters, Partition, described, memberships
 from memshare_concepts.pool_graph import PoolConcepts
 
-FOLDER = "clusters"
-"""Of the data folder."""
-
-KEPT = 24
-"""Files that are kept: those used last. One of 10,000 memories has 80 kB, and 40 kB for each level."""
+FOLDER = "clusters"  # of the data folder
+KEPT = 24  # files that are kept: those used last. One of 10,000 memories has 80 kB, and 40 kB for each level
 
 log = logging.getLogger(__name__)
 

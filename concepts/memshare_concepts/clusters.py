@@ -73,10 +73,8 @@ class Topic:
     """A concept that is more frequent in a cluster than elsewhere."""
 
     name: str
-    share: float
-    """Of the cluster's memories, those that have it."""
-    lift: float
-    """The share, divided by that in the whole pool."""
+    share: float  # of the cluster's memories, those that have it
+    lift: float  # the share, divided by that in the whole pool
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,7 @@ class Cluster:
     """Memories that are alike. Its number stays with it as the pool changes, as long as it is the same cluster."""
 
     number: int
-    level: int
-    """0 is the top level, with the fewest clusters."""
+    level: int  # 0 is the top level, with the fewest clusters
     memories: tuple[UUID, ...]
     topics: tuple[Topic, ...]
     parent: int | None
@@ -145,8 +142,7 @@ class Clusters:
 Edges = Sequence[tuple[int, int, float]]
 """Two nodes and the weight of what connects them, above 0; each pair once."""
 
-TRIALS = 12
-"""How many resolutions are tried to come near the number of communities that is wanted."""
+TRIALS = 12  # how many resolutions are tried to come near the number of communities that is wanted
 
 LOW, HIGH = 0.01, 1000.0
 
@@ -169,8 +165,7 @@ class Partition(NamedTuple):
     """
 
     of: NDArray[np.int32]
-    resolutions: NDArray[np.float64]
-    """Of each level, as Leiden takes it."""
+    resolutions: NDArray[np.float64]  # of each level, as Leiden takes it
 
 
 def partition(edges: Edges, nodes: int, wanted: int, before: Level | None = None) -> Level:
@@ -206,8 +201,7 @@ def _numbered(communities: Sequence[int]) -> NDArray[np.int64]:
 
 
 NEIGHBOURS = 10
-CONCEPTS = 0.5
-"""Weight of the similarity of concepts, beside the cosine."""
+CONCEPTS = 0.5  # weight of the similarity of concepts, beside the cosine
 
 ROWS = 512  # memories that are compared with all others at a time
 
@@ -252,14 +246,9 @@ def _largest(values: NDArray[np.float32], wanted: int) -> Iterator[tuple[int, in
     yield from zip(rows[chosen].tolist(), columns[chosen].tolist(), strict=True)
 
 
-SIZE = 10
-"""Memories that a cluster of the deepest level has on average."""
-
-CHILDREN = 6
-"""Clusters that one of the level above has on average."""
-
-FEWEST = 2
-"""No level with so few clusters has another above it."""
+SIZE = 10  # memories that a cluster of the deepest level has on average
+CHILDREN = 6  # clusters that one of the level above has on average
+FEWEST = 2  # no level with so few clusters has another above it
 
 
 def memberships(

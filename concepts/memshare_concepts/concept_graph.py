@@ -22,8 +22,7 @@ from memshare_concepts import names
 from memshare_concepts.concept_index import EPSILON, LEVEL_UNIT, ConceptIndex, Cooccurrence, Links, links
 from memshare_concepts.extraction import Levels
 
-LINKS, WEIGHTS = 64, 128
-"""How many links a concept's vector is made of, and how many weights a memory's vector has."""
+LINKS, WEIGHTS = 64, 128  # how many links a concept's vector is made of, and how many weights a memory's vector has
 
 Sparse = tuple[NDArray[np.int32], NDArray[np.float64]]
 """Numbers of concepts, and their weights, which sum to 1."""
@@ -34,11 +33,9 @@ class ConceptLink:
     """How one concept is linked to another; `memshare_concepts.concept_index` explains the figures."""
 
     name: str
-    count: int
-    """In how many memories both are."""
+    count: int  # in how many memories both are
     strength: float
-    abstraction: float
-    """How much more general the other is, in levels."""
+    abstraction: float  # how much more general the other is, in levels
     significance: float
     weight: float
 

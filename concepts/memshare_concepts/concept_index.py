@@ -40,10 +40,8 @@ class Cooccurrence(NamedTuple):
     """The concepts that one occurs with, by their numbers, which rise."""
 
     others: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    """In how many memories both are (n_ij)."""
-    levels: NDArray[np.int32]
-    """Over these memories, the sum of what the other's level is above its own, in sixtieths."""
+    counts: NDArray[np.int32]  # in how many memories both are (n_ij)
+    levels: NDArray[np.int32]  # over these memories, the sum of what the other's level is above its own, in sixtieths
 
     def changed(self, number: int, members: Members, by: int) -> Cooccurrence:
         """With one memory of the concept `number` more (`by` 1) or less (-1)."""
@@ -102,8 +100,7 @@ def _neighbours(number: int, members: Members) -> tuple[NDArray[np.int32], NDArr
     return members[0][~own][order], (members[1][~own] - members[1][own])[order]
 
 
-LEVEL_UNIT = 60
-"""Levels are kept in sixtieths: the mean of any of the six levels is a whole number of them."""
+LEVEL_UNIT = 60  # levels are kept in sixtieths: the mean of any of the six levels is a whole number of them
 
 KEPT_FROM = 256
 """From so many memories on, what a concept occurs with is kept up to date. For others it is counted when asked for."""
@@ -274,14 +271,10 @@ class Links(NamedTuple):
 
     others: NDArray[np.int32]
     counts: NDArray[np.int32]
-    strength: NDArray[np.float64]
-    """c_ij"""
-    abstraction: NDArray[np.float64]
-    """a_ij, in levels: above 0 where the other is more general."""
-    significance: NDArray[np.float64]
-    """s_ij"""
-    weight: NDArray[np.float64]
-    """r_ij"""
+    strength: NDArray[np.float64]  # c_ij
+    abstraction: NDArray[np.float64]  # a_ij, in levels: above 0 where the other is more general
+    significance: NDArray[np.float64]  # s_ij
+    weight: NDArray[np.float64]  # r_ij
 
 
 def links(
@@ -322,18 +315,13 @@ def links(
 class _Kinds(NamedTuple):
     """The different pairs of count and levels. Many links are of one kind, and it is weighed once."""
 
-    codes: NDArray[np.int64]
-    """Count and levels in one number; they rise, and so do the counts."""
-    members: NDArray[np.int64]
-    """How many links are of each kind."""
+    codes: NDArray[np.int64]  # count and levels in one number; they rise, and so do the counts
+    members: NDArray[np.int64]  # how many links are of each kind
     counts: NDArray[np.int64]
     abstraction: NDArray[np.float64]
-    rising: NDArray[np.float64]
-    """`abstraction`, sorted."""
-    up_to: NDArray[np.int64]
-    """How many links the first kinds of `rising` have."""
-    sum_up_to: NDArray[np.int64]
-    """The sum of their counts."""
+    rising: NDArray[np.float64]  # `abstraction`, sorted
+    up_to: NDArray[np.int64]  # how many links the first kinds of `rising` have
+    sum_up_to: NDArray[np.int64]  # the sum of their counts
 
     def window(self, places: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """|W_ij| and K of some kinds."""

@@ -20,8 +20,7 @@ from memshare_memory.memory import Memory
 Levels = Mapping[int, Sequence[str]]
 """Names by level: -1 subjects, 0 the topic, 1 to 4 ever more general."""
 
-FEWEST, MOST = 3, 30
-"""How many concepts a memory has."""
+FEWEST, MOST = 3, 30  # how many concepts a memory has
 
 Name = Annotated[str, Field(max_length=1000), AfterValidator(clean)]
 """A name as a model writes it; `clean` then holds it to its own limit, and says why where it refuses."""

@@ -21,11 +21,8 @@ from memshare_concepts.open_questions import Gap, OpenQuestions, ranked
 from memshare_concepts.pool_graph import PoolConcepts, encode
 from memshare_memory.door.client import MemoryClient
 
-THIN = 0.5
-"""A cluster is thin with at most so much of the memories that others have."""
-
-COMMON = 0.1
-"""A concept of more than this share of the pool connects nothing: it is everywhere."""
+THIN = 0.5  # a cluster is thin with at most so much of the memories that others have
+COMMON = 0.1  # a concept of more than this share of the pool connects nothing: it is everywhere
 
 FEWEST = 3
 """A cluster of fewer memories shares no concept with another by chance: it is thin, and no end of a missing link."""
@@ -156,8 +153,7 @@ def gaps_now(
 NAMED_BY, FEW, GENERAL = 2, 5, 1 / 3
 """So many memories have to name a concept, and at most `FEW` or this share of them: what more name is everywhere."""
 
-FREQUENCY = 0.1
-"""Weight of the logarithm of the number of memories that name a concept, beside two cosines."""
+FREQUENCY = 0.1  # weight of the logarithm of the number of memories that name a concept, beside two cosines
 
 
 def unexplained(
@@ -193,8 +189,7 @@ def unexplained(
     return ranked(found)
 
 
-NEAR = 0.5
-"""Cosine from which a question is about a gap."""
+NEAR = 0.5  # cosine from which a question is about a gap
 
 
 def needs(gaps: Sequence[Gap], asked: Sequence[str], credited: Mapping[UUID, int], encode: Encode) -> list[float]:

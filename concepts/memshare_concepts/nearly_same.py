@@ -16,8 +16,7 @@ from memshare_concepts.names import may_merge
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Memory
 
-MERGE, PROPOSE = 0.95, 0.85
-"""Cosines from which two names are merged, and from which a person is asked."""
+MERGE, PROPOSE = 0.95, 0.85  # cosines from which two names are merged, and from which a person is asked
 
 ROWS = 1024  # names that are compared with all others at a time
 
@@ -62,11 +61,8 @@ def proposed_names(
     return [pair for pair in pairs if similar_id(pair.keep, pair.other) not in dismissed]
 
 
-SAME = 0.95
-"""Cosine of two memories' texts from which they are nearly the same."""
-
-THIN = 0.1
-"""An answer is thin with at most so much of the words that answers of its pool and kind usually have."""
+SAME = 0.95  # cosine of two memories' texts from which they are nearly the same
+THIN = 0.1  # an answer is thin with at most so much of the words that answers of its pool and kind usually have
 
 _DAY = 86_400.0  # seconds
 _ROWS = 1024  # memories that are compared with all others at a time

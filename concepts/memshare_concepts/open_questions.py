@@ -32,13 +32,10 @@ class Gap:
     """`unexplained`: a concept that memories name and none is about; `thin`: a cluster of few memories;
     `unconnected`: two clusters that are close and have no concept in common; `asked`: a question that the memories
     could not answer."""
-    names: tuple[str, ...]
-    """The concept, what the clusters are called, or the question."""
-    score: float
-    """Within its kind, how likely it is that something is missing; above 0."""
+    names: tuple[str, ...]  # the concept, what the clusters are called, or the question
+    score: float  # within its kind, how likely it is that something is missing; above 0
     reason: str
-    memories: tuple[UUID, ...]
-    """Where it shows: the memories that name the concept, or those of the clusters."""
+    memories: tuple[UUID, ...]  # where it shows: the memories that name the concept, or those of the clusters
     clusters: tuple[int, ...] = ()
 
     @property
@@ -54,11 +51,8 @@ def ranked(gaps: Iterable[Gap]) -> list[Gap]:
     return sorted(gaps, key=lambda gap: (-gap.score, gap.id))
 
 
-QUESTIONS = "memshare:concepts:questions:"
-"""Of a pool, a hash: id of a gap → JSON of the question."""
-
-MOST = 500
-"""Of a pool; the oldest go first."""
+QUESTIONS = "memshare:concepts:questions:"  # of a pool, a hash: id of a gap → JSON of the question
+MOST = 500  # of a pool; the oldest go first
 
 
 class OpenQuestion(Message):
@@ -109,8 +103,7 @@ class OpenQuestions:
             self._client.hdel(self._key, *ids)
 
 
-MOST_EXPLORED = 5_000
-"""Of a pool; the oldest go first, and their gaps may be asked about again."""
+MOST_EXPLORED = 5_000  # of a pool; the oldest go first, and their gaps may be asked about again
 
 _KEY = "memshare:concepts:explored:"
 

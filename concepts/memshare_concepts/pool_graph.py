@@ -30,13 +30,10 @@ class PoolConcepts:
 
     pool: str
     graph: ConceptGraph
-    memories: dict[UUID, Memory]
-    """The memories of the graph, in the order of their ids."""
-    without: int
-    """How many others of the pool could be in it, once their concepts are known."""
+    memories: dict[UUID, Memory]  # the memories of the graph, in the order of their ids
+    without: int  # how many others of the pool could be in it, once their concepts are known
     aliases: Aliases
-    found_by: NDArray[np.float32] | None
-    """The vectors of the memories, where they were asked for."""
+    found_by: NDArray[np.float32] | None  # the vectors of the memories, where they were asked for
 
     @property
     def ids(self) -> list[UUID]:

@@ -25,17 +25,10 @@ from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
-EXAMPLES = 8
-"""Memories that a model is shown."""
-
-FEWEST_EXAMPLES = 2
-"""Of each cluster, where they are many."""
-
-TOPICS_OF_EACH = 5
-"""Where there are several clusters."""
-
-WEIGHED = 50
-"""Of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it."""
+EXAMPLES = 8  # memories that a model is shown
+FEWEST_EXAMPLES = 2  # of each cluster, where they are many
+TOPICS_OF_EACH = 5  # where there are several clusters
+WEIGHED = 50  # of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it
 
 
 def of_clusters(graph: ConceptGraph, clusters: Sequence[Cluster], direction: Direction = "alike") -> Target:
@@ -109,17 +102,10 @@ def of_gap(graph: ConceptGraph, gap: Gap, clusters: Clusters) -> Target:
     )
 
 
-TOO_ALIKE = 0.9
-"""Cosine from which on a question is one that is there already."""
-
-NEAREST = 3
-"""Memories that stand beside a question."""
-
-LOOKED_AT = 20
-"""Memories nearest to a question among which these are: hidden and stale ones are not shown."""
-
-CALLS = 3
-"""At most, until there are enough questions."""
+TOO_ALIKE = 0.9  # cosine from which on a question is one that is there already
+NEAREST = 3  # memories that stand beside a question
+LOOKED_AT = 20  # memories nearest to a question among which these are: hidden and stale ones are not shown
+CALLS = 3  # at most, until there are enough questions
 
 LONGEST = 1_000  # characters of a question
 

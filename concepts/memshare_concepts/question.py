@@ -20,8 +20,7 @@ from memshare_memory.stores.store import Where
 
 KEEP_SECONDS = 7 * 86_400
 
-BY_CONCEPTS = 4
-"""Of this number of memories, a single memory may be found by concepts."""
+BY_CONCEPTS = 4  # of this number of memories, a single memory may be found by concepts
 
 _CONCEPTS = TypeAdapter(Concepts)
 

@@ -35,11 +35,8 @@ from memshare_memory.memory import Memory
 from memshare_memory.people import CARDS, PEOPLE, UNGRADED
 from memshare_memory.stores.store import Where
 
-RETENTION = 0.9
-"""A card is due when the probability that it is still known falls to this."""
-
-WELL_KNOWN = 0.9
-"""Whoever remembers a memory with a higher probability knows it well."""
+RETENTION = 0.9  # a card is due when the probability that it is still known falls to this
+WELL_KNOWN = 0.9  # whoever remembers a memory with a higher probability knows it well
 
 Grade = Literal["again", "hard", "good", "easy"]
 GRADES: tuple[Grade, ...] = ("again", "hard", "good", "easy")
@@ -73,14 +70,10 @@ class Ungraded(Message):
 class CardState:
     """How well a memory is known, as far as its reviews tell."""
 
-    due: float
-    """Unix time in seconds."""
-    probability: float
-    """Probability that it is remembered now."""
-    stability: float
-    """Days until the probability falls to .9."""
-    learnt: bool
-    """True if it is past its first steps of minutes, and comes back after days."""
+    due: float  # Unix time in seconds
+    probability: float  # probability that it is remembered now
+    stability: float  # days until the probability falls to .9
+    learnt: bool  # true if it is past its first steps of minutes, and comes back after days
 
 
 SCHEDULER = Scheduler(desired_retention=RETENTION, enable_fuzzing=False)
@@ -157,8 +150,7 @@ class CardStore:
         return dict(zip(memories, changed, strict=True))
 
 
-TOGETHER = 3
-"""So many due memories of one cluster are asked for by one question that needs them all."""
+TOGETHER = 3  # so many due memories of one cluster are asked for by one question that needs them all
 
 Clusters = Mapping[UUID, int]
 """The number of the cluster of each memory; one that is in none may be reviewed beside any other."""
@@ -168,14 +160,10 @@ Clusters = Mapping[UUID, int]
 class ReviewPlan:
     """The memories of a day, in the order in which they are asked."""
 
-    due: tuple[UUID, ...]
-    """Memories to ask one at a time, the likeliest to be forgotten first."""
-    together: tuple[tuple[UUID, ...], ...]
-    """Several of a cluster, by one question that needs all of them."""
-    later: tuple[UUID, ...]
-    """Due as well, but another of their cluster is reviewed today."""
-    new: tuple[UUID, ...]
-    """Not reviewed before."""
+    due: tuple[UUID, ...]  # memories to ask one at a time, the likeliest to be forgotten first
+    together: tuple[tuple[UUID, ...], ...]  # several of a cluster, by one question that needs all of them
+    later: tuple[UUID, ...]  # due as well, but another of their cluster is reviewed today
+    new: tuple[UUID, ...]  # not reviewed before
 
 
 def plan(

@@ -23,11 +23,8 @@ from memshare_llm.structured import ReplyForm, ask
 from memshare_memory.memory import Memory
 from memshare_memory.people import SUMMARIES, SUMMARIZED
 
-MOST_READ = 40
-"""Memories that a model is shown of a large cluster: those nearest to all of it."""
-
-MOST_CHARACTERS = 40_000
-"""Of all that it is shown; one memory has 4,000 at most."""
+MOST_READ = 40  # memories that a model is shown of a large cluster: those nearest to all of it
+MOST_CHARACTERS = 40_000  # of all that it is shown; one memory has 4,000 at most
 
 INSTRUCTIONS = """\
 You sum up a field for somebody who is new to it. The user's turn is one JSON document: the name of the `field` and \
@@ -99,13 +96,9 @@ def summary_schema(memories: int) -> type[FieldSummary]:
     return create_model("SummaryOfField", __base__=FieldSummary, sentences=(sentences, ...))
 
 
-SAME = 0.5
-"""Share of memories in common from which on it is the same cluster: its number changes with the pool."""
-MOST = 200
-"""Of a pool; the oldest go first."""
-
-STALE = 0.2
-"""Share of a cluster's memories that may be new or gone before its summary is stale."""
+SAME = 0.5  # share of memories in common from which on it is the same cluster: its number changes with the pool
+MOST = 200  # of a pool; the oldest go first
+STALE = 0.2  # share of a cluster's memories that may be new or gone before its summary is stale
 
 
 class Sentence(Message):

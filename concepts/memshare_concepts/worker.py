@@ -44,8 +44,7 @@ class Extracting:
     chat: Chat
     memory: MemoryClient
     metering: Metering
-    check_caps: Callable[[str, str], None]
-    """Raises `NotYet` where the cap of an agent or of a submitter is reached."""
+    check_caps: Callable[[str, str], None]  # raises `NotYet` where the cap of an agent or of a submitter is reached
     batches: Batches[ExtractTask, Extracted]
 
     def run(self, journey: str, task: ExtractTask) -> Outcome:

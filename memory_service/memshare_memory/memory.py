@@ -23,13 +23,9 @@ Became = Literal["changed", "forgotten", "found wrong", "found wrong by its chec
 """Change of a memory that makes stale what was written from it; of a pair only the last two do."""
 FAILED: Became = "found wrong by its check"
 
-KNOWLEDGE = "knowledge"
-"""The kind of a statement, which may have the question that it answers as its prompt."""
-
-FLOOR = 0.4
-"""Of credibility; a memory below it is not shown."""
-UNTRIED = 1.0
-"""Credibility of a memory that was never tried."""
+KNOWLEDGE = "knowledge"  # the kind of a statement, which may have the question that it answers as its prompt
+FLOOR = 0.4  # of credibility; a memory below it is not shown
+UNTRIED = 1.0  # credibility of a memory that was never tried
 
 
 class Credibility(Message):

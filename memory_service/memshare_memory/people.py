@@ -17,10 +17,8 @@ import redis
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Store, Where, every
 
-PEOPLE = "memshare:review:people"
-"""Set: everybody who has cards, or decides on questions."""
-CARDS = "memshare:review:cards:"
-"""Of a person, a hash: memory → what they said of it and when."""
+PEOPLE = "memshare:review:people"  # set: everybody who has cards, or decides on questions
+CARDS = "memshare:review:cards:"  # of a person, a hash: memory → what they said of it and when
 UNGRADED = "memshare:review:ungraded:"
 """Of a person, a hash: the first memory that a question needs → JSON of all of them, and what the person answered."""
 
@@ -29,8 +27,7 @@ ASKING = "memshare:concepts:asking:"
 
 SUMMARIES = "memshare:concepts:summaries:"
 """Of a pool, a hash: digest of a cluster → JSON of its summary: what was `read` for it, and all `members` then."""
-SUMMARIZED = "memshare:concepts:summarized"
-"""Set: the pools that have summaries."""
+SUMMARIZED = "memshare:concepts:summarized"  # set: the pools that have summaries
 
 QUESTION_CONCEPTS = "memshare:concepts:question:"
 """Of a pool and a question's digest: the concepts that a model named for it, with an end."""

@@ -68,8 +68,7 @@ class Example:
     gains: Array  # (documents,), 0 misleads to 1 helps; NaN where that is not known
     ids: tuple[UUID, ...]
     submitters: tuple[str, ...]
-    by: str
-    """Whose answer, or whose word, says so."""
+    by: str  # whose answer, or whose word, says so
     weight: float = 1.0
 
     @property
@@ -147,20 +146,13 @@ def paired(before: Array, after: Array) -> Figure:
 class Head(NamedTuple):
     """Where a retriever's learning stands."""
 
-    epoch: int
-    """Grows when the past is changed (a version is put back): what a trainer holds in memory is void then."""
-    counted: int
-    """Lessons, learnt and held out."""
-    issued: int
-    """The last version's number; no number is used twice."""
-    version: int
-    """The version in use."""
-    checkpoint_at: int
-    """Lessons that had been counted when the state was last stored."""
-    updates: int = 0
-    """Messages that came to something."""
-    steps: int = 0
-    """How many the learner has made; those after the last stored state are made again."""
+    epoch: int  # grows when the past is changed (a version is put back): what a trainer holds in memory is void then
+    counted: int  # lessons, learnt and held out
+    issued: int  # the last version's number; no number is used twice
+    version: int  # the version in use
+    checkpoint_at: int  # lessons that had been counted when the state was last stored
+    updates: int = 0  # messages that came to something
+    steps: int = 0  # how many the learner has made; those after the last stored state are made again
 
 
 class Update(Message):
@@ -178,8 +170,7 @@ class LessonChange(NamedTuple):
     update: Update
     standings: Standings
     stored: StoredLesson | None = None
-    evidence: Mapping[str, Evidence] = {}
-    """Of those that wait, by their texts."""
+    evidence: Mapping[str, Evidence] = {}  # of those that wait, by their texts
     checkpoint: str | None = None
     steps: int = 0
     published: PublishedAdapter | None = None

@@ -11,5 +11,4 @@ FOLDER = Path(__file__).parent / "html"
 SCRIPTS = ("data.js", "colours.js", "moving.js", "drawing.js", "panel.js", "similarities.js", "start.js")
 """In the order in which they run."""
 SERVED_AT = "/pages/map/"
-FILES = {f"{SERVED_AT}{name}": FOLDER / name for name in ("page.css", *SCRIPTS)}
-"""Path at a server → file."""
+FILES = {f"{SERVED_AT}{name}": FOLDER / name for name in ("page.css", *SCRIPTS)}  # path at a server → file

@@ -139,14 +139,11 @@ def corrected(score: float, p: float) -> float:
     return score + abs(score) * WEIGHT * min(max(p - UNTRIED, LOWEST), HIGHEST)
 
 
-ARMS = "memshare:credibility:"
-"""Of a pool, a hash: memory → its arm."""
+ARMS = "memshare:credibility:"  # of a pool, a hash: memory → its arm
 USUAL_SCORES = "memshare:usual_scores:"
 """Of a pool, a hash: kind of task → how many were graded, and the sum of their scores."""
-INDEX = "memshare:credits_by"
-"""Set: whose tasks gave credit in which pools."""
-_KIND = "kind "
-"""With this begins a field of what tasks of a kind scored; every other one is a memory."""
+INDEX = "memshare:credits_by"  # set: whose tasks gave credit in which pools
+_KIND = "kind "  # with this begins a field of what tasks of a kind scored; every other one is a memory
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
 _SIZE = D * (D + 1) // 2 + D + 3  # numbers of an arm

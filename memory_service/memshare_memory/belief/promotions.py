@@ -28,8 +28,7 @@ from memshare_memory.memory import Memory, Origin, folded, memory_id
 
 log = logging.getLogger(__name__)
 
-PROMOTIONS = "memshare:promotions"
-"""Hash: memory → its `Proposal` as JSON."""
+PROMOTIONS = "memshare:promotions"  # hash: memory → its `Proposal` as JSON
 HELPED = "memshare:helped:"
 """Begins the key of each memory's set: digest of a prompt, who asked, and what graded the answer."""
 MOST = 100  # of these of a memory that is not proposed

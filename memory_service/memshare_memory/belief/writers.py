@@ -24,8 +24,7 @@ from memshare_memory.belief.lift import Side, SumsOfTasks, read_sides
 
 UNIT = 0.4  # of a cosine, for 100 points of the score
 HALF_KNOWN = 20  # tasks after which a difference counts half
-PEOPLE = "people"
-"""Who wrote what no model did."""
+PEOPLE = "people"  # who wrote what no model did
 _BETWEEN = "\x1f"  # stands in no name
 
 

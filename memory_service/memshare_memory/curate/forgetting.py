@@ -46,16 +46,11 @@ from memshare_memory.trash import Trash, Worths
 class Selection:
     """The memories that are meant, by id."""
 
-    there: dict[UUID, Memory]
-    """Memories in the pool."""
-    trashed: dict[UUID, Memory]
-    """Memories in the trash."""
-    unreadable: list[UUID]
-    """Ids that were asked for, of points of the pool that cannot be read as memories."""
-    unknown: list[UUID]
-    """Ids that were asked for and that the pool does not have; the trash has them."""
-    derived: int
-    """How many of all these were derived from those asked for."""
+    there: dict[UUID, Memory]  # memories in the pool
+    trashed: dict[UUID, Memory]  # memories in the trash
+    unreadable: list[UUID]  # ids that were asked for, of points of the pool that cannot be read as memories
+    unknown: list[UUID]  # ids that were asked for and that the pool does not have; the trash has them
+    derived: int  # how many of all these were derived from those asked for
 
     @classmethod
     def find(cls, store: Store, trash: Trash, forget: Forget) -> Selection:

@@ -41,10 +41,8 @@ def most_connections() -> int:
 class Bounds:
     """The bounds of one server, and its connections that wait for a whole request, the longest waiting one in front."""
 
-    refusal: Callable[[int, str], Response]
-    """Words an error, by status and detail."""
-    within: float
-    """Seconds for a request to arrive, and for each 64 KiB of an answer to be taken."""
+    refusal: Callable[[int, str], Response]  # words an error, by status and detail
+    within: float  # seconds for a request to arrive, and for each 64 KiB of an answer to be taken
     connections: int = field(default_factory=most_connections)
     waiting: dict[BoundedConnection, None] = field(default_factory=dict)
     told: float = -TELL_EVERY

@@ -65,8 +65,7 @@ def folder_of(settings: Settings, name: str) -> Path:
     return settings.encoders_dir / re.sub("[^A-Za-z0-9.@_-]+", "-", name)
 
 
-UNLIMITED = 1_000_000
-"""Tokens, for an encoder that reads a text whatever its length."""
+UNLIMITED = 1_000_000  # tokens, for an encoder that reads a text whatever its length
 
 
 class Encoder(Protocol):

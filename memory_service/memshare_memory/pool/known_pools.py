@@ -18,8 +18,7 @@ from memshare_broker.presence import present
 from memshare_memory.memory import Status
 from memshare_memory.stores.store import Store, Where
 
-RESTORING = "memshare:restoring"
-"""The file that is restored; there from the first change to the last."""
+RESTORING = "memshare:restoring"  # the file that is restored; there from the first change to the last
 
 
 def require_whole(client: redis.Redis) -> None:

@@ -128,8 +128,7 @@ def answering(address: str) -> Iterator[None]:
         raise GiveUp(f"Qdrant at {address} refused (status {status}): {words}", reason="store") from error
 
 
-ALIAS = "memshare"
-"""It names the collection in use."""
+ALIAS = "memshare"  # it names the collection in use
 
 _CONFLICT = 409
 _AT_ONCE = 256  # memories
