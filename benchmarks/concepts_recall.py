@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from benchmarks.report import progress
 from memshare_broker.wire.lessons import Concepts
+from memshare_concepts.answering import BY_CONCEPTS
 from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcard_memories
 from memshare_concepts.names import key
 from memshare_concepts.pool_graph import levels_of
-from memshare_concepts.question import BY_CONCEPTS
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import sparse_of

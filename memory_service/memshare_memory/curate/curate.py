@@ -14,13 +14,13 @@ from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.admit.wrong_answers import no_longer_wrong
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
+from memshare_memory.people import no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every

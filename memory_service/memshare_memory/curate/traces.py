@@ -11,10 +11,9 @@ import redis
 
 from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_llm.limits.usage import forget_submitter
-from memshare_memory.admit.wrong_answers import WRONG_ANSWERS
 from memshare_memory.belief.trust import forget_trust
 from memshare_memory.curate.requests import Purged
-from memshare_memory.people import UUID_TEXT, forget_person
+from memshare_memory.people import UUID_TEXT, WRONG_ANSWERS, forget_person
 
 RECALLED = "memshare:recalled:"
 """Key of what was recalled at a door: who asked, the task, and the memories that were shown."""

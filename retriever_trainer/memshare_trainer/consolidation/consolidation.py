@@ -30,7 +30,6 @@ from memshare_memory.pool.owner import WriteGate
 from memshare_memory.pool.pool import Move, Pages, encoder_named
 from memshare_memory.stores.open_store import open_store, put_in_use
 from memshare_memory.stores.store import Layout, Store
-from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.consolidation_state import (
     COPY,
     FEWEST_LESSONS,
@@ -43,7 +42,7 @@ from memshare_trainer.consolidation.consolidation_state import (
     recorded,
     tried,
 )
-from memshare_trainer.consolidation.finetune import fine_tune, steps_for
+from memshare_trainer.consolidation.finetune import Check, check, fine_tune, steps_for
 from memshare_trainer.consolidation.pool_record import (
     OWNER,
     PoolRecord,
