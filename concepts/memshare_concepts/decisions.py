@@ -20,8 +20,7 @@ class Merge(Message):
     of: str
     into: str
     at: datetime
-    by: str
-    """Who merged: a person's name, or `similarity`."""
+    by: str  # who merged: a person's name, or `similarity`
     similarity: float | None = Field(default=None, ge=-1, le=1)
 
 

@@ -112,10 +112,8 @@ class ClusterSummary(Message):
     """Summary of a cluster's memories, as a model wrote it."""
 
     sentences: tuple[Sentence, ...]
-    read: tuple[UUID, ...]
-    """The memories that the model was shown."""
-    members: tuple[UUID, ...]
-    """All memories that the cluster had."""
+    read: tuple[UUID, ...]  # the memories that the model was shown
+    members: tuple[UUID, ...]  # all memories that the cluster had
     model: str
     made: Moment
 

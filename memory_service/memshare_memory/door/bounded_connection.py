@@ -58,8 +58,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, bounds: Bounds, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self._bounds = bounds
-        self._head = 0
-        """Bytes received since the parser last came to the end of a head, or to a part of a body."""
+        self._head = 0  # bytes received since the parser last came to the end of a head, or to a part of a body
         self._is_whole = True
         self._deadline: asyncio.TimerHandle | None = None
 

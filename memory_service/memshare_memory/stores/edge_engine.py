@@ -251,12 +251,9 @@ class Probed(Message):
 
     memories: int
     fingerprint: str
-    counted: int
-    """How many the engine says there are."""
-    not_found: int
-    """How many of those with a pool it does not find by it."""
-    vectors: int
-    """How many have both vectors, the dense one of length 1."""
+    counted: int  # how many the engine says there are
+    not_found: int  # how many of those with a pool it does not find by it
+    vectors: int  # how many have both vectors, the dense one of length 1
 
 
 def probe(folder: Path, engine: Path) -> Sum:

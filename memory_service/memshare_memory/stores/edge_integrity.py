@@ -68,8 +68,7 @@ class Seal(Message):
 
     memories: int
     fingerprint: str
-    files: dict[str, str]
-    """Path in the engine's folder → digest of the file."""
+    files: dict[str, str]  # path in the engine's folder → digest of the file
 
 
 def seal(folder: Path, engine: Path, sum_: Sum) -> None:
