@@ -33,20 +33,12 @@ def described(graph: ConceptGraph, ids: Sequence[UUID], of: NDArray[np.int32]) -
             if depth:
                 parents[number] = int(of[depth - 1, place])
                 children.setdefault(parents[number], set()).add(number)
-    return Clusters(
-        [
-            Cluster(
-                number,
-                level,
-                tuple(its),
-                topics(graph, its),
-                parents.get(number),
-                tuple(sorted(children.get(number, ()))),
-            )
-            for level, of_level in enumerate(members)
-            for number, its in sorted(of_level.items(), key=lambda found: (-len(found[1]), found[1][0]))
-        ]
-    )
+    clusters: list[Cluster] = []
+    for level, of_level in enumerate(members):
+        for number, its in sorted(of_level.items(), key=lambda found: (-len(found[1]), found[1][0])):
+            below = tuple(sorted(children.get(number, ())))
+            clusters.append(Cluster(number, level, tuple(its), topics(graph, its), parents.get(number), below))
+    return Clusters(clusters)
 
 
 def topics(graph: ConceptGraph, memories: Sequence[UUID]) -> tuple[Topic, ...]:

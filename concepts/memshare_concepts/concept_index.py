@@ -46,20 +46,12 @@ class Cooccurrence(NamedTuple):
     def changed(self, number: int, members: Members, by: int) -> Cooccurrence:
         """With one memory of the concept `number` more (`by` 1) or less (-1)."""
         others, levels = _neighbours(number, members)
-        places = np.searchsorted(self.others, others)
-        if by > 0:
-            inside = np.minimum(places, len(self.others) - 1)
-            new = self.others[inside] != others
-            found = (
-                Cooccurrence(
-                    *(np.insert(old, places[new], fresh) for old, fresh in zip(self, (others[new], 0, 0), strict=True))
-                )
-                if new.any()
-                else self
-            )
+        found, places = self, np.searchsorted(self.others, others)
+        new = self.others[np.minimum(places, len(self.others) - 1)] != others
+        if by > 0 and new.any():
+            parts = zip(self, (others[new], 0, 0), strict=True)
+            found = Cooccurrence(*(np.insert(old, places[new], fresh) for old, fresh in parts))
             places = np.searchsorted(found.others, others)
-        else:
-            found = self
         found.counts[places] += by
         found.levels[places] += by * levels
         if by < 0 and not found.counts[places].all():

@@ -59,15 +59,8 @@ class Hierarchy(Message):
         Of several topics the first is kept; other levels may be missing.
         """
         topics = levels.get("0") or [""]
-        subjects, *general = ([str(name) for name in levels.get(level, ())] for level in ("-1", "1", "2", "3", "4"))
-        return cls(
-            subjects=tuple(subjects),
-            topic=str(topics[0]),
-            general_1=tuple(general[0]),
-            general_2=tuple(general[1]),
-            general_3=tuple(general[2]),
-            general_4=tuple(general[3]),
-        )
+        named = {field: [str(name) for name in levels.get(level, ())] for level, field in _FIELDS.items()}
+        return cls.model_validate({"topic": str(topics[0]), **named})
 
     def levels(self) -> dict[int, tuple[str, ...]]:
         """Names by level, from -1 to 4."""

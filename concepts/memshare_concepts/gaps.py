@@ -34,18 +34,7 @@ def thin(clusters: Clusters) -> list[Gap]:
     """Clusters of the deepest level with half of the memories that the others have, or fewer; the thinnest first."""
     deepest = _deepest(clusters)
     usual = float(np.median([len(cluster.memories) for cluster in deepest])) if deepest else 0.0
-    return ranked(
-        Gap(
-            "thin",
-            (cluster.name,),
-            1 - len(cluster.memories) / usual,
-            _thin_because(cluster, usual),
-            cluster.memories,
-            (cluster.number,),
-        )
-        for cluster in deepest
-        if len(cluster.memories) <= THIN * usual
-    )
+    return ranked(_thin(cluster, usual) for cluster in deepest if len(cluster.memories) <= THIN * usual)
 
 
 def unconnected(
@@ -75,10 +64,11 @@ def unconnected(
     return ranked(found)
 
 
-def _thin_because(cluster: Cluster, usual: float) -> str:
+def _thin(cluster: Cluster, usual: float) -> Gap:
     count = len(cluster.memories)
     memories = "1 memory is" if count == 1 else f"{count} memories are"
-    return f"Only {memories} about {cluster.name}; clusters of this level usually have {usual:g}."
+    reason = f"Only {memories} about {cluster.name}; clusters of this level usually have {usual:g}."
+    return Gap("thin", (cluster.name,), 1 - count / usual, reason, cluster.memories, (cluster.number,))
 
 
 def _pair(first: Cluster, second: Cluster, cosine: float) -> Gap:

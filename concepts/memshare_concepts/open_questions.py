@@ -210,11 +210,8 @@ class Round(Message):
 
     def with_one(self, changed: ProposedQuestion) -> Round:
         """The round with one proposal as it is now, found by its id."""
-        return self.model_copy(
-            update={
-                "proposals": tuple(changed if proposal.id == changed.id else proposal for proposal in self.proposals)
-            }
-        )
+        proposals = tuple(changed if proposal.id == changed.id else proposal for proposal in self.proposals)
+        return self.model_copy(update={"proposals": proposals})
 
     def with_edited(self, proposal: ProposedQuestion, edited: ProposedQuestion) -> Round:
         """The round with a question as a person wrote it, which is kept; what was proposed is dropped."""
@@ -229,9 +226,8 @@ class Round(Message):
             for proposal in self.proposals
         ]
         known = {proposal.id for proposal in decided}
-        return self.model_copy(
-            update={"proposals": (*decided, *(proposal for proposal in fresh if proposal.id not in known))}
-        )
+        new = (proposal for proposal in fresh if proposal.id not in known)
+        return self.model_copy(update={"proposals": (*decided, *new)})
 
 
 class Rounds:

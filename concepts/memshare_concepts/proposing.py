@@ -232,10 +232,5 @@ def _groups(target: Target, memories: Mapping[UUID, Memory]) -> list[dict[str, A
     left = iter(target.examples)
     groups = target.groups or ((target.name, len(target.examples)),)
     found = [(name, [memories[each] for each in islice(left, most) if each in memories]) for name, most in groups]
-    return [
-        {
-            "cluster": name,
-            "examples": [{"prompt": bounded(memory.key), "answer": bounded(memory.answer)} for memory in of_one],
-        }
-        for name, of_one in found
-    ]
+    quotes = [[{"prompt": bounded(memory.key), "answer": bounded(memory.answer)} for memory in own] for _, own in found]
+    return [{"cluster": name, "examples": examples} for (name, _), examples in zip(found, quotes, strict=True)]

@@ -57,11 +57,7 @@ class State:
     @classmethod
     def start(cls, dimension: int) -> State:
         """The untrained state: no vector is turned, and nobody is worth more than others."""
-        square, number, none = (
-            np.zeros((dimension, dimension), np.float32),
-            np.zeros((), np.float32),
-            np.zeros(0, np.float32),
-        )
+        square, number, none = (np.zeros(shape, np.float32) for shape in ((dimension, dimension), (), (0,)))
         bias = np.full((), START_BIAS, np.float32)
         return cls(square, square, square, bias, number, number, none, none, none, number)
 
@@ -71,13 +67,8 @@ class State:
         if not new:
             return self
         more = np.zeros(len(new), np.float32)
-        return replace(
-            self,
-            submitters=(*self.submitters, *new),
-            worth=np.concatenate([self.worth, more]),
-            worth_mean=np.concatenate([self.worth_mean, more]),
-            worth_square=np.concatenate([self.worth_square, more]),
-        )
+        grown = {of: np.concatenate([getattr(self, of), more]) for of in ("worth", "worth_mean", "worth_square")}
+        return replace(self, submitters=(*self.submitters, *new), **grown)
 
     def pack(self) -> str:
         """As text, exactly: safetensors in base 64."""
