@@ -35,6 +35,8 @@ SUMMARIZED = "memshare:concepts:summarized"  # set: the pools that have summarie
 QUESTION_CONCEPTS = "memshare:concepts:question:"
 """Of a pool and a question's digest: the concepts that a model named for it, with an end."""
 
+RECALLED = "memshare:recalled:"  # key of what was recalled at a door: who asked, the task, and the memories shown
+
 UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -136,9 +136,9 @@ class Trash:
         """Forgotten memories by their ids, in their order; those that the trash does not have are left out."""
         for start in range(0, len(ids), _AT_ONCE):
             keys = [f"{_ITEM}{one}" for one in ids[start : start + _AT_ONCE]]
-            for kept in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
-                if kept is not None:
-                    yield ForgottenMemory.model_validate(unpack(kept))
+            for text in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
+                if text is not None:
+                    yield ForgottenMemory.model_validate(unpack(text))
 
     def every(self) -> Iterator[ForgottenMemory]:
         """All forgotten memories, the last one forgotten first."""

@@ -1,11 +1,15 @@
-"""Forgetting: memories go into the trash, come back out of it, or are purged for good."""
+"""Forgetting: memories go into the trash, come back out of it, or are purged for good.
+
+With a purge go the records in Redis about memories beside the pool: traces, results, dead letters, outcomes and counts.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,13 +17,16 @@ from uuid import UUID
 import redis
 from redis.exceptions import ResponseError
 
+from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
+from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
+from memshare_memory.belief.trust import forget_trust
 from memshare_memory.contradictions import Send
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
 from memshare_memory.curate.requests import (
@@ -32,9 +39,17 @@ from memshare_memory.curate.requests import (
     TrashPage,
     TrashRequest,
 )
-from memshare_memory.curate.traces import remove_traces
 from memshare_memory.memory import ForgottenMemory, Memory
-from memshare_memory.people import drop_decisions, drop_questions, drop_summaries, forget_decider
+from memshare_memory.people import (
+    RECALLED,
+    UUID_TEXT,
+    WRONG_ANSWERS,
+    drop_decisions,
+    drop_questions,
+    drop_summaries,
+    forget_decider,
+    forget_person,
+)
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
@@ -316,3 +331,51 @@ def _unname(recall: Recall, editor: str) -> None:
             changed.append(memory.model_copy(update={"history": history, "origin": origin}))
     vectors = recall.vectors(changed) if changed else []
     recall.store.put(list(zip(changed, vectors, strict=True)), in_place=True)
+
+
+def remove_traces(
+    client: redis.Redis, memories: Collection[UUID], tasks: Collection[str], submitter: str | None
+) -> Purged:
+    """Remove all that tells of these memories, of these tasks, and of every task of a submitter.
+
+    A trace of another task that was shown one of the memories goes whole: it may quote it. Messages that are still
+    open are counted and stay, for their tasks are under way.
+    """
+    names, of_tasks = {str(memory) for memory in memories}, set(tasks)
+
+    def tells(journey: str, record: Any) -> bool:
+        """True if a record of a journey mentions any of them."""
+        if journey in of_tasks or (submitter is not None and submitter in _submitters(record)):
+            return True
+        return bool(names) and not names.isdisjoint(UUID_TEXT.findall(json.dumps(record)))
+
+    removed = remove_records(client, tells)
+    if recalled := [key for key, record in _recalled(client) if tells("", record)]:
+        client.delete(*recalled)
+    called_wrong = client.hgetall(WRONG_ANSWERS).items()
+    if taken_back := [field for field, text in called_wrong if tells("", json.loads(text))]:
+        client.hdel(WRONG_ANSWERS, *taken_back)
+    if submitter is not None:
+        forget_submitter(client, submitter)
+        forget_person(client, submitter)
+        forget_trust(client, submitter)
+    return Purged(memories=tuple(memories), **removed._asdict())
+
+
+def _submitters(value: Any) -> Iterator[str]:
+    """Every submitter that a record names, wherever it does."""
+    if isinstance(value, dict):
+        if isinstance(name := value.get("submitter"), str):
+            yield name
+        for inner in value.values():
+            yield from _submitters(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _submitters(inner)
+
+
+def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
+    for key in client.scan_iter(RECALLED + "*", count=1000):
+        packed = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        if packed is not None:  # it may have expired meanwhile
+            yield str(key), unpack(packed)

@@ -14,7 +14,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.submission import recorded
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import AgentTask, Cancellation
-from memshare_memory.curate.traces import remove_traces
+from memshare_memory.curate.forgetting import remove_traces
 
 ANSWERED = {
     "task_id": "t1",
