@@ -1,7 +1,4 @@
-"""The data folder of an embedded pool: which pool it has, and in which of its folders that lies now.
-
-Beside it are the jobs and replies of processes that fill a store, or look at one.
-"""
+"""The data folder of an embedded pool: which pool it has, and in which of its folders that lies now."""
 
 from __future__ import annotations
 
@@ -103,34 +100,3 @@ def replace_pool(data: Path, fresh: Path | None) -> Path | None:
 def _pools(data: Path) -> list[Path]:
     """Every folder with a pool, in use or beside that."""
     return [path for path in sorted(data.glob(f"{_FIRST}*")) if path.is_dir() and "." not in path.name]
-
-
-class RefillJob(Message):
-    """Fill the store of a folder, which is made for it, or without one the store on the Qdrant server of the settings.
-
-    That one must be empty, unless what it has may be replaced.
-    """
-
-    encoder: str
-    folder: str | None
-    replace: bool
-
-
-class Refilled(Message):
-    """How many memories were written, and how many could not be read and were left out; or why nothing was done."""
-
-    written: int = 0
-    left_out: int = 0
-    error: str | None = None
-
-
-class Salvaged(Message):
-    """Why the pool does not open, if it does not, and how many memories it has or were saved of it.
-
-    `left_out` could not be read, and `kept` is the folder of the damaged files, once a new pool is in their place.
-    """
-
-    memories: int
-    damage: str | None = None
-    left_out: int = 0
-    kept: str | None = None

@@ -32,9 +32,8 @@ from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer, open_signer
 from memshare_memory.encoders.encoder import first_name, folder_of, origin_of
-from memshare_memory.pool.known_pools import RESTORING
+from memshare_memory.pool.known_pools import RESTORING, Refilled, RefillJob
 from memshare_memory.stores import data_folder
-from memshare_memory.stores.data_folder import Refilled, RefillJob
 
 _AT_ONCE = 500  # keys of a round trip
 _PAIRS = 1_000  # of a hash or a sorted set in one command

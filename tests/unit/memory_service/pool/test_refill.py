@@ -12,8 +12,8 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Embedding
+from memshare_memory.pool.known_pools import RefillJob
 from memshare_memory.pool.refill import refill
-from memshare_memory.stores.data_folder import RefillJob
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Where, every, search_one
 from tests.support.memories import LAYOUT, Item, at, remembered
