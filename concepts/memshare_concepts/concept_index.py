@@ -365,6 +365,9 @@ def _weighed(count: int, kinds: _Kinds, most: int | None, epsilon: float) -> _We
         lower_bound = betaincinv(1 + different, 1 + count - different, epsilon)[which]
         significance = betainc(1 + sum_within, 1 + count * within - sum_within, lower_bound)
         weights = together / count * significance
-        added = zip(done, (places, significance, weights), strict=True)
-        done = _Weighed(*(np.concatenate(pair) for pair in added))
+        done = _Weighed(
+            np.concatenate([done.kinds, places]),
+            np.concatenate([done.significance, significance]),
+            np.concatenate([done.weight, weights]),
+        )
     return done
