@@ -11,7 +11,7 @@ A, B, C, D, E = (UUID(int=number) for number in range(1, 6))
 
 
 def known(probability: float, due: float = NOW - 1, *, learnt: bool = True) -> CardState:
-    return CardState(due, probability, stability=3, difficulty=5, learnt=learnt)
+    return CardState(due, probability, stability=3, learnt=learnt)
 
 
 def of(
