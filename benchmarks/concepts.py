@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from benchmarks.concepts_growth import forget_exact, growth
 from benchmarks.concepts_recall import found_by_concepts
 from benchmarks.report import Aim, aim, print_figures, progress
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import Flashcard, flashcards
-from memshare_concepts.gaps.gaps import NAMED_BY, Encode, unexplained
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.gaps import NAMED_BY, Encode, unexplained
 from memshare_concepts.names import key
 from tests.support.clusters import find_clusters
 

@@ -16,8 +16,8 @@ from uuid import UUID
 import numpy as np
 
 from benchmarks.report import milliseconds, percentile
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.extraction import Levels
-from memshare_concepts.graph.concept_graph import ConceptGraph
 
 CONCEPTS = 20
 VOCABULARY = 2  # concepts for each memory

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 from benchmarks.report import progress
 from memshare_broker.wire.lessons import Concepts
+from memshare_concepts.answering import BY_CONCEPTS
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
 from memshare_concepts.pool_graph import levels_of
-from memshare_concepts.question import BY_CONCEPTS
 from memshare_memory.encoders.encoder import Encoder
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.bm25 import query as words_of
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 PLACES = 8  # as `memshare answer` has

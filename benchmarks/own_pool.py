@@ -11,7 +11,7 @@ from typing import NamedTuple
 from memshare.operate.own_redis import connected
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate
@@ -23,7 +23,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Order, Store, Where
 
 

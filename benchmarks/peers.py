@@ -47,7 +47,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.batch import CANDIDATES_RANKED, choose
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 AIMS = {"add_ratio": 15.0, "import_ratio": 50.0, "search_ratio": 40.0}

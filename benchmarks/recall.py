@@ -32,7 +32,7 @@ from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.encoders.shared_batches import SharedBatches
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Adapter, Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, search_one
 
 AIM_AT = 100_000

@@ -29,8 +29,8 @@ from benchmarks.synthetic import DIMENSION, Query, Synthetic
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Adapter
 from memshare_memory.stores.points import DENSE
-from memshare_memory.stores.server.server_collection import ALIAS
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.server_collection import ALIAS
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Vectors, Where, search_one
 from tests.support.qdrant_server import QdrantProcess
 

@@ -26,7 +26,7 @@ from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
 from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
 from memshare_llm.models import NoModelSet, has_model, needs_model
 from memshare_memory.belief.lift import USUAL, HowMany
-from memshare_memory.contradictions.conflicts import NEAR_CURATED
+from memshare_memory.contradictions import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.stores.store import Where

@@ -106,7 +106,11 @@ def main(
                 if folder
                 else "What was answered so far; with --folder the same command would go on from there."
             )
-        figures = {"set": data.stem if data else set_, "models": ", ".join(servers), "orders": ", ".join(map(str, orders))}
+        figures = {
+            "set": data.stem if data else set_,
+            "models": ", ".join(servers),
+            "orders": ", ".join(map(str, orders)),
+        }
         print_figures("StreamBench's protocol", figures | _figures(found, spent, sets), as_json=as_json)
     if broken:
         raise typer.Exit(1)

@@ -1,18 +1,29 @@
-"""Has a chat model answer a question from memories, say which it used and why, or say that they do not suffice."""
+"""Has a chat model answer a question from memories, say which it used and why, or say that they do not suffice.
+
+The concepts of the question, named as those of memories are, may bring memories that have them in common with it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
+from uuid import UUID, uuid4
 
-from pydantic import Field, StringConstraints, create_model, model_validator
+import redis
+from pydantic import Field, StringConstraints, TypeAdapter, create_model, model_validator
 
+from memshare_broker.wire.lessons import Concepts
+from memshare_concepts.extraction import EXAMPLES, extract, stored
 from memshare_concepts.quoting import bounded, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
-from memshare_memory.memory import Memory
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import Found, RecallRequest, SearchRequest
+from memshare_memory.memory import Memory, saying
+from memshare_memory.people import QUESTION_CONCEPTS
+from memshare_memory.stores.store import Where
 
 MOST_QUESTIONS = 5
 LONGEST_QUESTION = 300  # characters
@@ -79,10 +90,8 @@ class AnswerFromMemories:
     """An answer from memories; without one, the questions that are open."""
 
     answer: str | None
-    cites: tuple[tuple[Memory, str], ...]
-    """The memories that it rests on, each with the reason."""
-    own_knowledge: str
-    """The part of the answer that the model added; empty where it was asked for memories alone."""
+    cites: tuple[tuple[Memory, str], ...]  # the memories that it rests on, each with the reason
+    own_knowledge: str  # the part of the answer that the model added; empty where it was asked for memories alone
     questions: tuple[str, ...]
     model: str
 
@@ -112,3 +121,86 @@ def reply_schema(memories: int, *, only_memories: bool) -> type[AnswerReply]:
     cites: Any = Annotated[list[cited], Field(max_length=memories)]
     base = ReplyFromMemories if only_memories else AnswerReply
     return create_model("AnswerFromMemories", __base__=base, cites=(cites, ...))
+
+
+KEEP_SECONDS = 7 * 86_400
+
+BY_CONCEPTS = 4  # of this number of memories, a single memory may be found by concepts
+
+_CONCEPTS = TypeAdapter(Concepts)
+
+
+class QuestionConcepts:
+    """The concepts of questions to one pool, kept in Redis for a week. The questions themselves are not."""
+
+    def __init__(self, client: redis.Redis, pool: str) -> None:
+        self._client = client
+        self._pool = pool
+
+    def read(self, question: str) -> Concepts | None:
+        """The named concepts of a question; None where nobody has asked it, or only long ago."""
+        text = self._client.get(self._key(question))
+        return _CONCEPTS.validate_json(text) if text else None
+
+    def name(self, chat: Chat, question: str, found: Sequence[Found]) -> Concepts:
+        """Name them by one call; the first of the memories found that have concepts are its examples.
+
+        Raises whatever `memshare_llm.structured.ask` raises.
+        """
+        text = Memory(id=uuid4(), pool=self._pool, prompt=None, answer=question, created=0)
+        examples = [hit.memory for hit in found if hit.memory.concepts][:EXAMPLES]
+        [hierarchy] = extract(chat, [text], examples).hierarchies
+        concepts = stored(hierarchy)
+        self._client.set(self._key(question), _CONCEPTS.dump_json(concepts), ex=KEEP_SECONDS)
+        return concepts
+
+    def _key(self, question: str) -> str:
+        return f"{QUESTION_CONCEPTS}{self._pool}:{saying(question)}"
+
+
+class Related(NamedTuple):
+    """The memories found for a question, the best first, with its concepts where they were named.
+
+    `brought` are those that its concepts brought: id → the concepts that both have.
+    """
+
+    found: tuple[Found, ...]
+    concepts: Concepts
+    brought: Mapping[UUID, tuple[str, ...]]
+
+
+def with_related(
+    memory: MemoryClient,
+    pool: str,
+    question: str,
+    found: Sequence[Found],
+    concepts: Concepts,
+    key: Callable[[str], str],
+) -> Related:
+    """The memories found for a question, the best first, with those that have more of its concepts in the last places.
+
+    One in `BY_CONCEPTS` may give its place to such a one. `key` says which names are one concept. General concepts do
+    not count, as many memories have them.
+    """
+    wanted = _subjects(concepts, key)
+
+    def shared(hit: Found) -> tuple[str, ...]:
+        has = _subjects(hit.memory.concepts, key)
+        return tuple(name for concept, name in wanted.items() if concept in has)
+
+    names = ", ".join(name for level in ("0", "-1") for name in concepts.get(level, ()))
+    others = Where(ids_not=[hit.memory.id for hit in found])
+    by_name = memory.recall(RecallRequest(pool=pool, text=names, k=len(found), mode="hybrid", among=others)).found
+    last = len(found) - len(found) // BY_CONCEPTS
+    ranked = sorted((*found[last:], *by_name), key=lambda hit: -len(shared(hit)))  # of equals as it was
+    best = ranked[: len(found) - last]
+    asked = SearchRequest(text=question, k=len(found), where=Where(ids=[hit.memory.id for hit in best]))
+    similarity = {hit.memory.id: hit.similarity for hit in memory.search(asked)}  # without what was forgotten meanwhile
+    there = [hit for hit in best if hit.memory.id in similarity]
+    brought = {hit.memory.id: shared(hit) for hit in there if hit in by_name}
+    moved = (hit.model_copy(update={"similarity": similarity[hit.memory.id]}) for hit in there)
+    return Related((*found[:last], *moved), concepts, brought)
+
+
+def _subjects(concepts: Concepts, key: Callable[[str], str]) -> dict[str, str]:
+    return {key(name): name for level in ("-1", "0") for name in concepts.get(level, ())}

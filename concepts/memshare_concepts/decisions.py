@@ -11,7 +11,7 @@ from pydantic import Field
 from memshare_broker.wire.messages import Message
 from memshare_concepts import names
 from memshare_concepts.names import key
-from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
+from memshare_memory.people import DISMISSED, MERGES
 
 
 class Merge(Message):
@@ -20,8 +20,7 @@ class Merge(Message):
     of: str
     into: str
     at: datetime
-    by: str
-    """Who merged: a person's name, or `similarity`."""
+    by: str  # who merged: a person's name, or `similarity`
     similarity: float | None = Field(default=None, ge=-1, le=1)
 
 
@@ -77,10 +76,9 @@ class Decisions:
 
     def __init__(self, client: redis.Redis, pool: str) -> None:
         self._client = client
-        self._merges, self._dismissed = merges_key(pool), dismissed_key(pool)
+        self._merges, self._dismissed = MERGES + pool, DISMISSED + pool
 
     def aliases(self) -> Aliases:
-        """The merges that are in force."""
         return _aliases(self._client.lrange(self._merges, 0, -1))
 
     def merge(self, merge: Merge) -> None:

@@ -19,8 +19,7 @@ from memshare_memory.memory import Memory
 Levels = Mapping[int, Sequence[str]]
 """Names by level: -1 subjects, 0 the topic, 1 to 4 ever more general."""
 
-FEWEST, MOST = 3, 30
-"""How many concepts a memory has."""
+FEWEST, MOST = 3, 30  # how many concepts a memory has
 
 Name = Annotated[str, Field(max_length=1000), AfterValidator(clean)]
 """A name as a model writes it; `clean` then holds it to its own limit, and says why where it refuses."""
@@ -59,15 +58,8 @@ class Hierarchy(Message):
         Of several topics the first is kept; other levels may be missing.
         """
         topics = levels.get("0") or [""]
-        subjects, *general = ([str(name) for name in levels.get(level, ())] for level in ("-1", "1", "2", "3", "4"))
-        return cls(
-            subjects=tuple(subjects),
-            topic=str(topics[0]),
-            general_1=tuple(general[0]),
-            general_2=tuple(general[1]),
-            general_3=tuple(general[2]),
-            general_4=tuple(general[3]),
-        )
+        named = {field: [str(name) for name in levels.get(level, ())] for level, field in _FIELDS.items()}
+        return cls.model_validate({"topic": str(topics[0]), **named})
 
     def levels(self) -> dict[int, tuple[str, ...]]:
         """Names by level, from -1 to 4."""

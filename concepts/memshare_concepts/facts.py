@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, create_mod
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
 
-MOST_PASSAGES, TOGETHER = 10, 8_000
-"""In one call: so many passages, and so many characters of all of them."""
+MOST_PASSAGES, TOGETHER = 10, 8_000  # in one call: so many passages, and so many characters of all of them
 MOST_FACTS = 200  # of a reply
 LONGEST = 500  # characters of a fact
 

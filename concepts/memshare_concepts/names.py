@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from memshare_memory.curate.concept_decisions import key
+from memshare_memory.people import concept_key as key
 
 __all__ = ["LONGEST", "clean", "key", "may_merge"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
 from uuid import UUID
@@ -10,16 +10,15 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Decisions, similar_id
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import may_merge
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Memory
 
-MERGE, PROPOSE = 0.95, 0.85
-"""Cosines from which two names are merged, and from which a person is asked."""
+MERGE, PROPOSE = 0.95, 0.85  # cosines from which two names are merged, and from which a person is asked
 
-ROWS = 1024  # names that are compared with all others at a time
+ROWS = 1024  # names, or memories, that are compared with all others at a time
 
 
 class SimilarNames(NamedTuple):
@@ -41,15 +40,20 @@ def similar_names(names: Sequence[str], vectors: NDArray[np.float32], counts: Se
     `vectors`, of shape (names, dimensions), are the encoder's, of length 1; `counts` say how many memories have each.
     """
     allowed = np.array([number for number, name in enumerate(names) if may_merge(name)], np.intp)
-    chosen = vectors[allowed]
     found = []
-    for start in range(0, len(allowed), ROWS):
-        cosines = chosen[start : start + ROWS] @ chosen.T
-        for row, column in zip(*np.nonzero(cosines >= PROPOSE), strict=True):
-            if start + row < column:
-                pair = sorted((allowed[start + row], allowed[column]), key=lambda place: (-counts[place], names[place]))
-                found.append(SimilarNames(names[pair[0]], names[pair[1]], float(min(cosines[row, column], 1))))
+    for row, column, cosine in _alike(vectors[allowed], PROPOSE):
+        pair = sorted((allowed[row], allowed[column]), key=lambda place: (-counts[place], names[place]))
+        found.append(SimilarNames(names[pair[0]], names[pair[1]], cosine))
     return sorted(found, key=lambda pair: (-pair.similarity, pair.keep, pair.other))
+
+
+def _alike(vectors: NDArray[np.float32], least: float) -> Iterator[tuple[int, int, float]]:
+    """Pairs of rows with a cosine of `least` or more, the first before the second; and that cosine."""
+    for start in range(0, len(vectors), ROWS):
+        cosines = vectors[start : start + ROWS] @ vectors.T
+        for row, column in zip(*np.nonzero(cosines >= least), strict=True):
+            if start + row < column:
+                yield int(start + row), int(column), float(min(cosines[row, column], 1))
 
 
 def proposed_names(
@@ -62,14 +66,10 @@ def proposed_names(
     return [pair for pair in pairs if similar_id(pair.keep, pair.other) not in dismissed]
 
 
-SAME = 0.95
-"""Cosine of two memories' texts from which they are nearly the same."""
-
-THIN = 0.1
-"""An answer is thin with at most so much of the words that answers of its pool and kind usually have."""
+SAME = 0.95  # cosine of two memories' texts from which they are nearly the same
+THIN = 0.1  # an answer is thin with at most so much of the words that answers of its pool and kind usually have
 
 _DAY = 86_400.0  # seconds
-_ROWS = 1024  # memories that are compared with all others at a time
 
 
 class Duplicate(NamedTuple):
@@ -90,8 +90,8 @@ class Thin(NamedTuple):
 def nearest(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> Duplicate | None:
     """The pair that is the most alike, however little that is; None where no two are alike at all."""
     found, most = None, 0.0
-    for start in range(0, len(memories), _ROWS):
-        cosines = np.triu(vectors[start : start + _ROWS] @ vectors.T, start + 1)
+    for start in range(0, len(memories), ROWS):
+        cosines = np.triu(vectors[start : start + ROWS] @ vectors.T, start + 1)
         row, column = divmod(int(cosines.argmax()), len(memories))
         if (cosine := float(cosines[row, column])) > most:
             found, most = _pair(memories[start + row], memories[column], cosine), cosine
@@ -100,12 +100,7 @@ def nearest(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> Duplica
 
 def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list[Duplicate]:
     """Pairs with a cosine of `SAME` or more, the most alike first; `vectors` are of length 1, in the same order."""
-    found = []
-    for start in range(0, len(memories), _ROWS):
-        cosines = vectors[start : start + _ROWS] @ vectors.T
-        for row, column in zip(*np.nonzero(cosines >= SAME), strict=True):
-            if start + row < column:
-                found.append(_pair(memories[start + row], memories[column], float(cosines[row, column])))
+    found = [_pair(memories[row], memories[column], cosine) for row, column, cosine in _alike(vectors, SAME)]
     return sorted(found, key=lambda pair: (-pair.cosine, pair.memories))
 
 

@@ -12,10 +12,9 @@ import redis
 from numpy.typing import NDArray
 
 from memshare_broker.wire.messages import Embedding
+from memshare_concepts.concept_graph import ConceptGraph, intersection
 from memshare_concepts.decisions import Aliases, Decisions
 from memshare_concepts.extraction import Levels
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import intersection
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import LONGEST_PAGE
 from memshare_memory.memory import Memory
@@ -31,17 +30,13 @@ class PoolConcepts:
 
     pool: str
     graph: ConceptGraph
-    memories: dict[UUID, Memory]
-    """The memories of the graph, in the order of their ids."""
-    without: int
-    """How many others of the pool could be in it, once their concepts are known."""
+    memories: dict[UUID, Memory]  # the memories of the graph, in the order of their ids
+    without: int  # how many others of the pool could be in it, once their concepts are known
     aliases: Aliases
-    found_by: NDArray[np.float32] | None
-    """The vectors of the memories, where they were asked for."""
+    found_by: NDArray[np.float32] | None  # the vectors of the memories, where they were asked for
 
     @property
     def ids(self) -> list[UUID]:
-        """The ids of the memories, in their order."""
         return list(self.memories)
 
     @property
@@ -104,7 +99,7 @@ class Common(NamedTuple):
 
 
 def in_common(concepts: PoolConcepts, names: Sequence[str]) -> Common:
-    """The intersection of the vectors of concepts (`memshare_concepts.graph.weights.intersection`)."""
+    """The intersection of the vectors of concepts (`memshare_concepts.concept_graph.intersection`)."""
     graph = concepts.graph
     vectors = [graph.vector(name) for name in names]
     if not set(vectors[0]).intersection(*vectors[1:]):

@@ -13,20 +13,17 @@ from pydantic import Field, StringConstraints, create_model
 
 from memshare_broker.wire.forms import Moment
 from memshare_broker.wire.messages import Message
-from memshare_concepts.asking.proposing import typical
-from memshare_concepts.clusters.cluster import Cluster
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.clusters import Cluster
+from memshare_concepts.concept_graph import ConceptGraph
+from memshare_concepts.proposing import typical
 from memshare_concepts.quoting import LONGEST, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
-from memshare_memory.forget.reviews import SUMMARIES, SUMMARIZED
 from memshare_memory.memory import Memory
+from memshare_memory.people import SUMMARIES, SUMMARIZED
 
-MOST_READ = 40
-"""Memories that a model is shown of a large cluster: those nearest to all of it."""
-
-MOST_CHARACTERS = 40_000
-"""Of all that it is shown; one memory has 4,000 at most."""
+MOST_READ = 40  # memories that a model is shown of a large cluster: those nearest to all of it
+MOST_CHARACTERS = 40_000  # of all that it is shown; one memory has 4,000 at most
 
 INSTRUCTIONS = """\
 You sum up a field for somebody who is new to it. The user's turn is one JSON document: the name of the `field` and \
@@ -98,13 +95,9 @@ def summary_schema(memories: int) -> type[FieldSummary]:
     return create_model("SummaryOfField", __base__=FieldSummary, sentences=(sentences, ...))
 
 
-SAME = 0.5
-"""Share of memories in common from which on it is the same cluster: its number changes with the pool."""
-MOST = 200
-"""Of a pool; the oldest go first."""
-
-STALE = 0.2
-"""Share of a cluster's memories that may be new or gone before its summary is stale."""
+SAME = 0.5  # share of memories in common from which on it is the same cluster: its number changes with the pool
+MOST = 200  # of a pool; the oldest go first
+STALE = 0.2  # share of a cluster's memories that may be new or gone before its summary is stale
 
 
 class Sentence(Message):
@@ -118,10 +111,8 @@ class ClusterSummary(Message):
     """Summary of a cluster's memories, as a model wrote it."""
 
     sentences: tuple[Sentence, ...]
-    read: tuple[UUID, ...]
-    """The memories that the model was shown."""
-    members: tuple[UUID, ...]
-    """All memories that the cluster had."""
+    read: tuple[UUID, ...]  # the memories that the model was shown
+    members: tuple[UUID, ...]  # all memories that the cluster had
     model: str
     made: Moment
 
@@ -163,7 +154,6 @@ class Summaries:
         return best if best is not None and best.in_common(members) >= SAME else None
 
     def keep(self, summary: ClusterSummary) -> None:
-        """Keep a summary."""
         with self._client.pipeline() as change:
             change.sadd(SUMMARIZED, self._pool)
             change.hset(self._key, summary.id, summary.model_dump_json())
@@ -172,5 +162,4 @@ class Summaries:
             self.drop(old)
 
     def drop(self, summary: ClusterSummary) -> None:
-        """Take a summary out."""
         self._client.hdel(self._key, summary.id)

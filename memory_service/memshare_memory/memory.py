@@ -23,13 +23,9 @@ Became = Literal["changed", "forgotten", "found wrong", "found wrong by its chec
 """Change of a memory that makes stale what was written from it; of a pair only the last two do."""
 FAILED: Became = "found wrong by its check"
 
-KNOWLEDGE = "knowledge"
-"""The kind of a statement, which may have the question that it answers as its prompt."""
-
-FLOOR = 0.4
-"""Of credibility; a memory below it is not shown."""
-UNTRIED = 1.0
-"""Credibility of a memory that was never tried."""
+KNOWLEDGE = "knowledge"  # the kind of a statement, which may have the question that it answers as its prompt
+FLOOR = 0.4  # of credibility; a memory below it is not shown
+UNTRIED = 1.0  # credibility of a memory that was never tried
 
 
 class Credibility(Message):
@@ -148,6 +144,26 @@ class Memory(Message):
                 "confirmed": at,
             }
         )
+
+
+class CreditSnapshot(Message):
+    """Worth of a memory, and the memories that contradict it."""
+
+    arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
+    given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
+    right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
+    wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
+
+
+class ForgottenMemory(CreditSnapshot):
+    """A memory in the trash. Times are Unix times in seconds."""
+
+    memory: Memory
+    forgotten: float
+    until: float = Field(description="when it goes for good")
+    made_stale: tuple[UUID, ...] = Field(default=(), description="what was written from it")
 
 
 def folded(text: str) -> str:

@@ -22,7 +22,7 @@ from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.doubts import Doubts
 from memshare_llm.structured import ReplyForm, ask, without_docstring
-from memshare_memory.contradictions.conflicts import RULE, Claims
+from memshare_memory.contradictions import RULE, Claims
 
 DAY = 86_400  # seconds
 FEWEST = 20  # labels of memories that were followed
@@ -206,19 +206,15 @@ def labels_schema(examples: Mapping[str, Sequence[int]], rivals: Sequence[tuple[
         for name, numbers in examples.items()
     }
     if rivals:
-        check = _each_once(rivals, lambda rival: (rival.task, rival.text))
-        properties["rivals"] = (Annotated[list[RivalVerdict], AfterValidator(check)], ...)
+
+        def each_once(found: list[RivalVerdict]) -> list[RivalVerdict]:
+            if sorted((rival.task, rival.text) for rival in found) != sorted(rivals):
+                raise ValueError(f"expected one entry for each of {sorted(rivals)}")
+            return found
+
+        properties["rivals"] = (Annotated[list[RivalVerdict], AfterValidator(each_once)], ...)
     schema: type[BaseModel] = create_model("Percentages", __config__=strict, **properties)
     return schema
-
-
-def _each_once(wanted: Sequence[Any], name_of: Callable[[Any], Any]) -> Callable[[list[Any]], list[Any]]:
-    def check(found: list[Any]) -> list[Any]:
-        if sorted(map(name_of, found)) != sorted(wanted):
-            raise ValueError(f"expected one entry for each of {sorted(wanted)}")
-        return found
-
-    return check
 
 
 def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:
@@ -233,13 +229,11 @@ def _fitting(tasks: Sequence[LessonTask]) -> list[LessonTask]:
 
 
 def _length(tasks: Sequence[LessonTask]) -> int:
-    """The characters that are shown of some lessons."""
     texts = [text or "" for pair in _texts(tasks).values() for text in pair.values()]
     return sum(map(len, texts)) + sum(len(_cut(task)(text)) for task in tasks for text in (task.prompt, task.answer))
 
 
 def _numbered(tasks: Iterable[LessonTask]) -> dict[UUID, int]:
-    """The number of each candidate of some lessons."""
     first, *others = tasks
     ids = dict.fromkeys(candidate.id for task in (first, *others) for candidate in task.candidates)
     return {memory: number for number, memory in enumerate(_shuffled([*ids], first), 1)}

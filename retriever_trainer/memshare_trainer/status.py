@@ -25,11 +25,10 @@ from memshare_trainer.consolidation.consolidation_state import (
     next_at,
     read_state,
 )
-from memshare_trainer.learning.proof import people_of
-from memshare_trainer.learning.replay_buffer import ReplayBuffer
-from memshare_trainer.lessons.lesson import Example, compare, gains_of, scores
-from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-from memshare_trainer.lessons.stored_lesson import StoredLesson, Update
+from memshare_trainer.lesson import Example, StoredLesson, Update, compare, gains_of, scores
+from memshare_trainer.lesson_log import LessonLog, retrievers
+from memshare_trainer.proof import people_of
+from memshare_trainer.replay_buffer import ReplayBuffer
 
 
 class StoredVersion(Message):

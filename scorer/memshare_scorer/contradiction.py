@@ -12,7 +12,7 @@ from memshare_broker.wire.lessons import LONGEST_TEXT, Compared, CompareTask, Sa
 from memshare_llm.batches import shares
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation, quoted_pair, without_docstring
-from memshare_memory.contradictions.conflicts import RULE, Claims
+from memshare_memory.contradictions import RULE, Claims
 
 LONGEST = LONGEST_TEXT  # characters of each prompt and answer: all that travels, for what is shown is to be compared
 TOGETHER = 24_000  # characters of all texts in one call, beside those of the first comparison

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Aliases
 from memshare_concepts.extraction import Levels
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.map.page import Colours, clusters_around, map_page
 from memshare_concepts.pool_graph import PoolConcepts, levels_of
 from memshare_memory.memory import Memory

@@ -20,8 +20,8 @@ from memshare_broker.presence import Presence, announce, withdraw
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
-from memshare_concepts.reviews.card import Card, CardStore
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_concepts.reviews import Card, CardStore
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from tests.browser.people import (
     HOSTILE,
@@ -146,7 +146,7 @@ def test_a_contradiction_and_a_dead_letter_are_decided_with_the_keyboard_alone(
         expect(page.locator(".item")).to_have_count(0)
         expect(page.get_by_text("Nothing needs you")).to_be_visible()
 
-    assert deployment.client.memories.judge_one(one).conflicts in ((), (other,))
+    assert deployment.client.memories.judge([one])[0].conflicts in ((), (other,))
     assert "given-up-1" not in deployment.client.dead_letters
 
 

@@ -17,9 +17,9 @@ from memshare_broker.connection import connect
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.open_questions import OpenQuestions
 from memshare_memory.belief.trust import Standing, Standings, decided, standings_key
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget
 from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.memory import Memory, memory_id

@@ -34,7 +34,7 @@ def test_what_misled_a_wrong_answer_counts_for_less_and_what_was_kept_from_it_is
     assert settled.score.accepted
     kept = settled.memory_id
     assert kept is not None
-    before = deployment.client.memories.judge_one(believed).credibility.p
+    before = deployment.client.memories.judge([believed])[0].credibility.p
 
     with looking(browser, viewport=PHONE, java_script_enabled=False) as watched:
         page = watched.see(f"/journeys/{task}", url)
@@ -46,7 +46,7 @@ def test_what_misled_a_wrong_answer_counts_for_less_and_what_was_kept_from_it_is
         expect(told.get_by_role("link", name=f"memory {str(believed)[:8]}").first).to_be_visible()
         expect(page.locator("article.misled")).to_contain_text("the wrong answer followed it most")
         expect(page.get_by_role("button", name="This answer is")).to_have_count(0)
-        wait_for(lambda: deployment.client.memories.judge_one(believed).credibility.p < before, 30, "less credibility")
+        wait_for(lambda: deployment.client.memories.judge([believed])[0].credibility.p < before, 30, "less credibility")
 
         told.get_by_role("link", name="Forget the memory that was kept from this answer").click()
         page.get_by_role("button", name="Forget it").click()

@@ -20,7 +20,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from memshare_scorer.rubric import Bands, Criterion, Rubric
 from memshare_scorer.rubric_file import (

@@ -23,7 +23,7 @@ from memshare_broker.wire.messages import AgentTask, Answer, Step, Usage
 from memshare_memory.encoders.encoder import ENCODER as IN_USE
 from memshare_trainer.consolidation.consolidation_state import Trial, tried
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson import Figure
+from memshare_trainer.lesson import Figure
 from tests.browser.people import DESK, HOSTILE, PHONE, bury, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment
 from tests.support.lessons import ENCODER, FormLabeller, lesson

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Layout, Store
 from tests.support import qdrant_server
 from tests.support.memories import LAYOUT

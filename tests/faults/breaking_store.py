@@ -8,10 +8,10 @@ import time
 
 from memshare_broker.errors import MemshareError
 from memshare_memory.encoders.encoder import BUNDLED, bundled_folder, folder_of
-from memshare_memory.pool.encoder_generation import name_in_use
+from memshare_memory.pool.pool import name_in_use
 from memshare_memory.stores.open_store import layout_in_use
 from memshare_trainer.consolidation.consolidation import Consolidation, Progress
-from memshare_trainer.consolidation.pool_pages import pool_pages
+from memshare_trainer.consolidation.pool_record import pool_pages
 from tests.faults.breaking import AWAY, ROUNDS
 from tests.faults.cluster import Cluster
 from tests.faults.store_process import KEY, KEYS

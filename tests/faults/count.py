@@ -16,7 +16,7 @@ from memshare_broker.delivery.schema import DEAD, MESSAGES, PARKED, UNACKED, jou
 from memshare_memory.belief.bandit import Arms
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
-from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
+from memshare_trainer.lesson_log import LessonLog, retrievers
 
 STAGES = ("answer", "score", "settle", "learn", "extract", "concepts")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from memshare_broker.private_files import make_room
-from memshare_memory.door.listening import socket_of
+from memshare_memory.door.client import socket_of
 
 NEVER_STORED = UUID(int=0)
 """The memory that a reply speaks of: an answer that was shown it was made from garbage."""

@@ -31,7 +31,7 @@ from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.memory import memory_id
 from memshare_scorer.grading import PairToGrade, grade
 from memshare_scorer.rubric import find_rubric
-from memshare_trainer.learning.relearn import unlearn
+from memshare_trainer.step import unlearn
 from tests.faults.poisoned_pool import (
     MALLORY,
     POOL,

@@ -19,7 +19,7 @@ from benchmarks.forms.tasks import Task, form_of, memories, questions
 from memshare_broker.wire.grades import GradedTask, Score
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentPair, Shown, Usage
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.encoders.encoder import Encoder
@@ -27,11 +27,11 @@ from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 
 POOL, SHOWN = "poem", 3
 MALLORY, SUBMITTERS = "mallory", 20

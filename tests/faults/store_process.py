@@ -18,7 +18,7 @@ from qdrant_client import QdrantClient
 from memshare_broker.child_processes import ends_with_parent
 from memshare_memory.memory import Memory
 from memshare_memory.stores.points import WHOLE
-from memshare_memory.stores.server.server_collection import ALIAS
+from memshare_memory.stores.server_collection import ALIAS
 from tests.faults.worker_process import ROOT
 from tests.support.qdrant_server import OF_VARIABLE, STAND_IN, QdrantProcess, empty, in_use
 

@@ -13,7 +13,7 @@ from memshare.client.client import Client
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import LessonTask
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 from tests.faults.worker_process import start_memshare
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for

@@ -20,7 +20,7 @@ from qdrant_client.http.exceptions import UnexpectedResponse
 from memshare_broker.settings import Settings
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.stores.open_store import layout_in_use, open_store
-from memshare_memory.stores.server.server_collection import ALIAS
+from memshare_memory.stores.server_collection import ALIAS
 from memshare_memory.stores.store import Layout, Where, every, place_of
 from tests.support.deployment import ROOT, wait_for
 from tests.support.qdrant_server import emptied

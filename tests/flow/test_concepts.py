@@ -17,7 +17,7 @@ from memshare.client.client import Client
 from memshare.operate.own_redis import connected
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.reviews.card import CardStore
+from memshare_concepts.reviews import CardStore
 from memshare_memory.memory import Memory, memory_id
 from tests.support.terminal import Terminal
 

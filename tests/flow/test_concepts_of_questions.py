@@ -13,8 +13,8 @@ import pytest
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import Forget
-from memshare_memory.forget.reviews import QUESTION_CONCEPTS
 from memshare_memory.memory import Memory
+from memshare_memory.people import QUESTION_CONCEPTS
 from tests.support import prepared_python
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

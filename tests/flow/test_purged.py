@@ -16,7 +16,7 @@ from qdrant_client import QdrantClient
 from memshare_broker.connection import connect
 from memshare_broker.delivery.journey_records import unpack
 from memshare_broker.redis_server import socket_url
-from memshare_memory.stores.server.server_collection import ALIAS
+from memshare_memory.stores.server_collection import ALIAS
 from tests.support.qdrant_server import emptied
 from tests.support.terminal import Terminal, end
 

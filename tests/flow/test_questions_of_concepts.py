@@ -22,11 +22,10 @@ from memshare.operations.backend import Backend
 from memshare.operations.jobs import JOB
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_concepts.asking.proposing import CALLS
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_concepts.reviews.card import CardStore
-from memshare_concepts.reviews.learner import ReviewLearner
+from memshare_concepts.open_questions import OpenQuestions
+from memshare_concepts.proposing import CALLS
+from memshare_concepts.reviews import CardStore, ReviewLearner
 from memshare_concepts.summaries import Summaries
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.curate.requests import Forget

@@ -239,7 +239,7 @@ def test_the_verdict_on_an_answer_is_what_its_memory_is_credited_with(deployment
     (memory,) = deployment.client.memories.add([NewMemory(pool="reasoning", answer=fact)])
 
     def credibility() -> Credibility:
-        return deployment.client.memories.judge_one(memory).credibility
+        return deployment.client.memories.judge([memory])[0].credibility
 
     def answer(verified: bool, found: Callable[[Journey], bool], times: int) -> float:
         CHAT.say(
@@ -334,7 +334,7 @@ def test_what_a_page_told_is_a_memory_that_a_later_run_finds_without_the_page(de
     assert first.memory_id is not None
     assert shown in deployment.client.memories.get(first.memory_id).parents
     credit = wait_for(
-        lambda: how if (how := deployment.client.memories.judge_one(shown).credibility).credits else None, 30, "credit"
+        lambda: how if (how := deployment.client.memories.judge([shown])[0].credibility).credits else None, 30, "credit"
     )
     assert credit.p > 1, "it has helped"
 
@@ -346,7 +346,7 @@ def test_rejected_answers_blame_their_memories_and_roll_back_takes_back_what_a_s
     oslo, bergen = (deployment.client.memories.add([NewMemory(pool="reasoning", answer=fact)])[0] for fact in facts)
 
     def credibility(memory: UUID) -> Credibility:
-        return deployment.client.memories.judge_one(memory).credibility
+        return deployment.client.memories.judge([memory])[0].credibility
 
     CHAT.say(
         Plan=[

@@ -86,7 +86,7 @@ def test_pairs_are_remembered_and_learnt_from_once(redis_folder: Path, tmp_path:
             queues.settle("answers", bad)
 
             assert deployment.client.memories.page(Where(pool=POOL)).memories == before
-            credited = deployment.client.memories.judge_one(lamp).credibility
+            credited = deployment.client.memories.judge([lamp])[0].credibility
             assert (credited.credits, credited.p) == (2, 1.0)
 
             # 3. Run again, nothing happens.
@@ -94,4 +94,4 @@ def test_pairs_are_remembered_and_learnt_from_once(redis_folder: Path, tmp_path:
             queues.settle("seeds", some)
             queues.settle("answers", bad)
             assert len(chat.requests) == asked
-            assert deployment.client.memories.judge_one(lamp).credibility == credited
+            assert deployment.client.memories.judge([lamp])[0].credibility == credited

@@ -16,7 +16,7 @@ from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from memshare_memory.recall.retriever import Adapter
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, wait_for
 from tests.support.oracle import Oracle

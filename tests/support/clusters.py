@@ -8,10 +8,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from memshare_concepts.clusters import Clusters
-from memshare_concepts.clusters.cluster import described
-from memshare_concepts.clusters.clustering import SIZE, memberships
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.clusters import SIZE, Clusters, described, memberships
+from memshare_concepts.concept_graph import ConceptGraph
 
 
 def find_clusters(

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.concept_graph import ConceptGraph
 
 ROUNDS, AGREED = 60, 1e-14
 

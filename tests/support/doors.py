@@ -11,8 +11,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.door.app import DoorServer, door_app
-from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.listening import listen
+from memshare_memory.door.client import MemoryClient, listen
 from memshare_memory.door.service import RecallBatches, Service
 from memshare_memory.pool.known_pools import KnownPools
 from memshare_memory.pool.pool import Pool

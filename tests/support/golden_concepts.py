@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.concept_graph import ConceptGraph
 
 ROOT = Path(__file__).parents[2]
 

@@ -97,14 +97,14 @@ def let_wait(client: redis.Redis, *said: Evidence, pool: str = "poem") -> None:
 
 def make_hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the learner make steps so large that few lessons show."""
-    from memshare_trainer.learning import step  # torch, which takes more than a second
+    from memshare_trainer import step  # torch, which takes more than a second
 
     monkeypatch.setitem(step.LEARNING_RATES, "weights", 1e-2)
 
 
 def make_worse(monkeypatch: pytest.MonkeyPatch, first: int) -> None:
     """Let what is learnt once there were so many lessons be that topics are all that counts."""
-    from memshare_trainer.learning.learner import Learner
+    from memshare_trainer.learn import Learner
 
     whole, deaf = Learner.adapter, np.zeros((DIMENSION, DIMENSION), np.float32)
     np.fill_diagonal(deaf[:FORMS, :FORMS], -1)

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import normalised
+from memshare_concepts.concept_graph import ConceptGraph, normalised
 from tests.support.consistent_vectors import link_matrix
 
 TRIM = 1e-10

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from memshare_concepts.extraction import Hierarchy
 from memshare_memory.memory import Memory, memory_id
 
-WRITTEN = 1_672_531_200.0
-"""When they were written: 2023, in the order in which they stand here."""
+WRITTEN = 1_672_531_200.0  # when they were written: 2023, in the order in which they stand here
 
 
 class Flashcard(NamedTuple):
@@ -20,8 +19,7 @@ class Flashcard(NamedTuple):
     prompt: str
     answer: str
     concepts: Hierarchy
-    source: str
-    """Repository, commit, number of the card, and licence."""
+    source: str  # repository, commit, number of the card, and licence
 
 
 @lru_cache(maxsize=1)

@@ -25,24 +25,16 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from memshare_broker.observe.safe_text import plain
-from memshare_concepts.clusters.cluster import Cluster, Clusters
-from memshare_concepts.clusters.cluster_cache import clusters_by_size
-from memshare_concepts.clusters.clustering import CONCEPTS
-from memshare_concepts.map.files import FOLDER, SCRIPTS, SERVED_AT
+from memshare_concepts.cluster_cache import clusters_by_size
+from memshare_concepts.clusters import CONCEPTS, Cluster, Clusters
+from memshare_concepts.map import FOLDER, SCRIPTS, SERVED_AT
 from memshare_concepts.pool_graph import PoolConcepts
 
 GOLDEN_ANGLE = pi * (3 - sqrt(5))
-LINKS = 4
-"""To so many others a cluster is drawn near."""
-
-GAP = 0.12
-"""Least distance between two discs, as a share of their radii."""
-
-ROUNDS = 200
-"""At most so often discs are moved apart."""
-
-INSIDE = 0.9
-"""Of a disc's radius, how far its memories lie from its centre at most."""
+LINKS = 4  # to so many others a cluster is drawn near
+GAP = 0.12  # least distance between two discs, as a share of their radii
+ROUNDS = 200  # at most so often discs are moved apart
+INSIDE = 0.9  # of a disc's radius, how far its memories lie from its centre at most
 
 
 @dataclass(frozen=True)
@@ -137,14 +129,13 @@ def _within(centre: Sequence[float], radius: float, count: int) -> list[Spot]:
     return [Spot(centre[0] + away * cos(angle), centre[1] + away * sin(angle)) for angle, away in sorted(seeds)]
 
 
-FACTORS = (0.5, 1, 2, 4, 8)
-"""Sizes of the map, as multiples of the one that was asked for."""
+FACTORS = (0.5, 1, 2, 4, 8)  # sizes of the map, as multiples of the one that was asked for
 
 
 def clusters_around(concepts: PoolConcepts, data: Path, asked: int) -> dict[int, Clusters]:
     """The clusters of a pool by their size, the smallest first: `asked`, and the sizes around it.
 
-    They are kept in the data folder until the pool changes (`memshare_concepts.clusters.cluster_cache`).
+    They are kept in the data folder until the pool changes (`memshare_concepts.cluster_cache`).
     Left out are sizes below two memories or above half of the pool, and those that give the same clusters as another.
     """
     around = [round(asked * factor) for factor in FACTORS]
@@ -163,8 +154,7 @@ def _groups(clusters: Clusters) -> frozenset[tuple[object, ...]]:
     return frozenset(cluster.memories for level in clusters.levels()[-1:] for cluster in level)
 
 
-MOST = 2000
-"""Memories that a page compares; of a larger pool so many are chosen by chance, always the same ones."""
+MOST = 2000  # memories that a page compares; of a larger pool so many are chosen by chance, always the same ones
 
 _PROMPT, _ANSWER = 300, 600  # characters that are shown
 _TOPICS = 5  # of a cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -21,11 +21,11 @@ from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartP
 from memshare_memory.admit.after import Admitted, After, after_written, parts_among
 from memshare_memory.admit.crediting import took_part
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.contradictions.conflicts import Conflicts
-from memshare_memory.forget.trash import TakeOut
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
+from memshare_memory.trash import Trash
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ def keep_learnt(
     With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each. Statements of
     more than `text_limit` characters are left out.
     """
-    new = [_memory(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
+    new = [_statement(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
     if left_out := len(task.learnt) - len(new):
         log.warning(
             "Left out %d statements of over %d characters.", left_out, text_limit, extra=ids(task_id=task.journey)
@@ -66,21 +66,15 @@ def keep_learnt(
     return StoredStatements(tuple(memories), tuple(following))
 
 
-def _memory(task: AnsweredTask, learnt: Learnt) -> Memory:
-    return Memory(
-        id=memory_id(task.pool, None, learnt.statement),
-        pool=task.pool,
-        prompt=None,
-        answer=learnt.statement,
-        agent=task.agent,
-        kind=KNOWLEDGE,
-        submitter=task.submitter,
-        model=task.model,
-        task_id=task.journey,
-        source=learnt.source,
-        parents=learnt.parents,
-        created=learnt.read,
-    )
+def _statement(task: AnsweredTask, learnt: Learnt) -> Memory:
+    known = {"kind": KNOWLEDGE, "task_id": task.journey, "source": learnt.source, "parents": learnt.parents}
+    return _memory_of(task, None, learnt.statement, created=learnt.read, **known)
+
+
+def _memory_of(task: AnsweredTask, prompt: str | None, answer: str, **known: Any) -> Memory:
+    """A memory of what a task said, with what is `known` of it beside."""
+    of_task = task.model_dump(include={"pool", "agent", "kind", "submitter", "model"})
+    return Memory(id=memory_id(task.pool, prompt, answer), prompt=prompt, answer=answer, **of_task | known)
 
 
 def _told_before(store: Store, memory: Memory, vector: NDArray[np.float32]) -> Memory | None:
@@ -101,7 +95,7 @@ class Admission:
         self._client = client
         self._after = after
         self._conflicts = Conflicts(client)
-        self._take_out = TakeOut(client)
+        self._trash = Trash(client)
 
     def admit(
         self,
@@ -149,11 +143,11 @@ class Admission:
 
         # 4. It takes the place of what said the same.
         others = [rival for rival in rivals if rival.id != memory.id]
-        self._take_out.put_in_trash(others, {})
+        self._trash.take(others, {})
         is_new = all(one.id != memory.id for one in there)
         vectors = Vectors(vector, sparse_of(memory), masked)
         store.put([(memory, vectors)], are_new=is_new)
-        self._take_out.remove(store, others)
+        self._trash.remove(store, others)
         note_seeds(self._client, store, there=[memory], gone=rivals)
         if self._is_wrong(task):  # looked for once it is there, so that of what is said meanwhile nothing is missed
             store.put([(memory.model_copy(update={"status": "hidden"}), vectors)], in_place=True)
@@ -182,15 +176,10 @@ def memory_of(
 ) -> Memory:
     """The memory that a graded pair would become; with `because` it is stale."""
     task, score = graded.task, graded.score
-    return Memory(
-        id=memory_id(task.pool, task.prompt, task.answer),
-        pool=task.pool,
-        prompt=task.prompt,
-        answer=task.answer,
-        agent=task.agent,
-        kind=task.kind,
-        submitter=task.submitter,
-        model=task.model,
+    return _memory_of(
+        task,
+        task.prompt,
+        task.answer,
         score=score.total,
         criteria=score.criteria,
         rubric_version=score.rubric_version,

@@ -1,4 +1,7 @@
-"""Crediting: the memories that a task was shown earn what its answer was worth."""
+"""Crediting: the memories that a task was shown earn what its answer was worth, when that was graded or checked.
+
+A reward of 1 is what is usual: whatever earns it stays as credible as a memory that nobody has tried yet.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ import redis
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
-from memshare_memory.belief import reward
 from memshare_memory.belief.bandit import (
     BANDIT,
     KEEP_MARKER_DAYS,
+    USUAL_SCORES,
     Arms,
     Bandit,
     Credit,
@@ -27,12 +30,49 @@ from memshare_memory.belief.bandit import (
     WaitingEvidence,
     features,
 )
-from memshare_memory.belief.reward import Usual, trust
 from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import by_ids
+
+BEST = 1.5  # of a right answer; the least is 0
+HALF_TRUST = 5  # tasks of a kind after which what is usual for it counts half
+
+
+class Usual(NamedTuple):
+    """Usual score of the tasks of a pool and kind: the number of graded tasks, and their mean, 0 to 100."""
+
+    tasks: int
+    mean: float
+
+
+def reward_of_verdict(verdict: float) -> float:
+    """The reward for an answer that was found right (1) or wrong (0), or anything between."""
+    return BEST * verdict
+
+
+def reward_of_score(score: float, usual: Usual) -> float:
+    """The reward for a graded answer: how far its score, 0 to 100, is from what tasks of its kind score anyway.
+
+    r = 1 + n / (n + 5) · (S - m) / 100, kept from 0 to 1.5, for the mean m of the n tasks that were graded before.
+    """
+    return min(max(1 + trust(usual) * (score - usual.mean) / 100, 0.0), BEST)
+
+
+def trust(usual: Usual) -> float:
+    """How much can be said of a score by what is usual, 0 to 1: n / (n + 5) after n tasks."""
+    return usual.tasks / (usual.tasks + HALF_TRUST)
+
+
+def usual_score(client: redis.Redis, pool: str, kind: str | None) -> Usual:
+    """Usual score of the tasks of a pool and a kind so far."""
+    text = client.hget(USUAL_SCORES + pool, kind or "")
+    if text is None:
+        return Usual(0, 0.0)
+    tasks, total = (float(number) for number in str(text).split())
+    return Usual(round(tasks), total / tasks)
+
 
 LONGEST_TEXT = 4_000  # characters of a prompt
 CLEAR = 0.5  # of the scale of scores: so far from what is usual, a score says all that it can say
@@ -203,11 +243,11 @@ class Crediting:
         compared with what is usual for the task's kind.
         """
         task, score = graded.task, graded.score.total
-        there, usual = _there(recall, task.shown), reward.usual(self._client, task.pool, task.kind)
-        earned = reward.of_score(score, usual)
-        rewards = [(one, earned if one.share is None else reward.of_verdict(1)) for one in _once(task.shown)]
+        there, usual = _there(recall, task.shown), usual_score(self._client, task.pool, task.kind)
+        earned = reward_of_score(score, usual)
+        rewards = [(one, earned if one.share is None else reward_of_verdict(1)) for one in _once(task.shown)]
         words = of_graded(graded, there, usual) if self._learn else []
-        if words and task.model and usual.tasks >= reward.HALF_TRUST and not is_from_outside(task):
+        if words and task.model and usual.tasks >= HALF_TRUST and not is_from_outside(task):
             self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)
         return self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score))
 
@@ -215,7 +255,7 @@ class Crediting:
         """Credit what each answer was shown that was found right or wrong."""
         shown = [one for answer in task.answers for one in answer.shown]
         there = _there(recall, shown)
-        rewards = [(one, reward.of_verdict(answer.verdict)) for answer in task.answers for one in _once(answer.shown)]
+        rewards = [(one, reward_of_verdict(answer.verdict)) for answer in task.answers for one in _once(answer.shown)]
         words = of_verdict(task, there) if self._learn else []
         # The same journey may credit by its grade, too.
         credited = self._credit(recall, f"{task.journey} judged", task, there, rewards, words)

@@ -18,22 +18,20 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
-from memshare_memory.admit.after import after_admission, after_written
+from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
-from memshare_memory.admit.lessons import Lessons, for_evidence
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.admit.wrong_answers import least_alike, wrong_prompts
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
-from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
-from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, promoted
-from memshare_memory.forget.trash import by_pool
+from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import Memory
+from memshare_memory.people import least_alike, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
+from memshare_memory.trash import by_pool
 
 log = logging.getLogger(__name__)
 UNDECIDED = 0.5  # a verdict that is neither good nor bad

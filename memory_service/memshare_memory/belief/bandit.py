@@ -1,7 +1,7 @@
 """Credibility: what memories have been worth, as a contextual bandit (LinUCB) with one arm for each memory.
 
 DynaMind (arXiv 2310.14248) lets knowledge prove itself in this way. An arm is A = I + Σ w·xxᵀ and b = Σ w·r·x over the
-times that its memory was shown, with x the features, r the reward (`memshare_memory.belief.reward`) and w the
+times that its memory was shown, with x the features, r the reward (`memshare_memory.admit.crediting`) and w the
 memory's share in the answer, 1 where nobody judged it. Its estimate of the reward in a context x, and how far it may be
 off, are θᵀx and √(xᵀA⁻¹x) with θ = A⁻¹b.
 
@@ -139,10 +139,11 @@ def corrected(score: float, p: float) -> float:
     return score + abs(score) * WEIGHT * min(max(p - UNTRIED, LOWEST), HIGHEST)
 
 
-INDEX = "memshare:credits_by"
-"""Set: whose tasks gave credit in which pools."""
-_KIND = "kind "
-"""With this begins a field of what tasks of a kind scored; every other one is a memory."""
+ARMS = "memshare:credibility:"  # of a pool, a hash: memory → its arm
+USUAL_SCORES = "memshare:usual_scores:"
+"""Of a pool, a hash: kind of task → how many were graded, and the sum of their scores."""
+INDEX = "memshare:credits_by"  # set: whose tasks gave credit in which pools
+_KIND = "kind "  # with this begins a field of what tasks of a kind scored; every other one is a memory
 _BETWEEN = "\x1f"  # stands in no name of a pool or a submitter
 _AT_ONCE = 200  # Redis serves nobody else while a script runs
 _SIZE = D * (D + 1) // 2 + D + 3  # numbers of an arm
@@ -201,7 +202,7 @@ class GivenCredit:
         for pool in self._pools(submitter):
             key = given_key(pool, submitter)
             self._client.delete(last_words_key(pool, submitter))
-            arms, usual = arms_key(pool), usual_key(pool)
+            arms, usual = ARMS + pool, USUAL_SCORES + pool
             fields = [str(field) for field in self._client.hkeys(key)]
             for start in range(0, len(fields), _AT_ONCE):
                 some = fields[start : start + _AT_ONCE]
@@ -238,16 +239,6 @@ def less(sums: str, given: str, bandit: Bandit = BANDIT) -> str | None:
         numbers[1:-1] *= bandit.left(at - numbers[-1])
     left = [*(has - gave)[:-1], at]
     return None if left[0] < 0.5 else " ".join(f"{number:.17g}" for number in left)
-
-
-def arms_key(pool: str) -> str:
-    """Hash: memory → its arm."""
-    return f"memshare:credibility:{pool}"
-
-
-def usual_key(pool: str) -> str:
-    """Hash: kind of task → how many were graded, and the sum of their scores."""
-    return f"memshare:usual_scores:{pool}"
 
 
 def given_key(pool: str, submitter: str) -> str:
@@ -338,10 +329,10 @@ class Arms:
             sums_of += [str(credit.memory), " ".join(repr(float(number)) for number in sums)]
         counts = CREDIT(
             self._client,
-            arms=arms_key(pool),
+            arms=ARMS + pool,
             marker=f"memshare:credited:{pool}:{task_id}",
             given=given_key(pool, submitter),
-            usual=usual_key(pool),
+            usual=USUAL_SCORES + pool,
             waiting=waiting_key(pool, encoder),
             last_words=last_words_key(pool, submitter),
             seconds=self._keep,
@@ -362,7 +353,7 @@ class Arms:
 
     def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
         """Ask for the arms of some memories, in a pipeline too; `read` reads the reply."""
-        return client.hmget(arms_key(pool), [str(memory) for memory in memories])
+        return client.hmget(ARMS + pool, [str(memory) for memory in memories])
 
     def read(self, texts: Iterable[str | None]) -> list[Arm]:
         """Arms as they lie in Redis, as they are now; a memory that was never credited has none there."""
@@ -371,14 +362,14 @@ class Arms:
 
     def some(self, pool: str, most: int) -> list[Arm]:
         """The arms of up to so many of a pool's memories, chosen at random; all of them have been credited."""
-        found = self._client.hrandfield(arms_key(pool), most, withvalues=True) or []
+        found = self._client.hrandfield(ARMS + pool, most, withvalues=True) or []
         return self.read(str(text) for text in found[1::2])
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
         """Forget what memories were worth, and who gave it to them."""
         names = [str(memory) for memory in memories]
         if names:
-            self._client.hdel(arms_key(pool), *names)
+            self._client.hdel(ARMS + pool, *names)
             self._given.drop(pool, names)
 
 

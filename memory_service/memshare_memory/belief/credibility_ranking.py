@@ -12,7 +12,7 @@ import redis
 
 from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit import BANDIT, Arm, Arms, Bandit, corrected, features, in_general, upper_bounds
-from memshare_memory.contradictions.conflicts import (
+from memshare_memory.contradictions import (
     Conflicts,
     Rivals,
     Strength,
@@ -76,7 +76,7 @@ class CredibilityRanking:
         One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
         other, or is not shown, nor is an unproven one that a proven one denies: see
-        `memshare_memory.contradictions.conflicts`. Rivals that were not found take another look.
+        `memshare_memory.contradictions`. Rivals that were not found take another look.
         """
         looks = self._look(tasks)
         bounds = iter(_bounds(tasks, looks, self._alpha))

@@ -3,6 +3,8 @@
 It has helped where an accepted answer followed it. Each prompt counts once, and those of its own author do not, but in
 a pool of their own, where nobody else is shown it. What programs graded counts whoever asked, for a program cannot be
 talked into it. A memory whose lift is below 0 is not proposed.
+
+A memory is used in vain where no task that was shown it has gone well since, and nobody spoke for it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ import logging
 import time
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
-from typing import Literal
+from typing import Literal, cast
 from uuid import UUID
 
 import redis
@@ -26,8 +28,7 @@ from memshare_memory.memory import Memory, Origin, folded, memory_id
 
 log = logging.getLogger(__name__)
 
-PROMOTIONS = "memshare:promotions"
-"""Hash: memory → its `Proposal` as JSON."""
+PROMOTIONS = "memshare:promotions"  # hash: memory → its `Proposal` as JSON
 HELPED = "memshare:helped:"
 """Begins the key of each memory's set: digest of a prompt, who asked, and what graded the answer."""
 MOST = 100  # of these of a memory that is not proposed
@@ -96,7 +97,6 @@ class Promotions:
         return found
 
     def every(self) -> list[Proposal]:
-        """All proposals, the oldest first."""
         found = (Proposal.model_validate_json(text) for text in self._client.hvals(PROMOTIONS))
         return sorted(found, key=lambda proposal: proposal.at)
 
@@ -126,3 +126,22 @@ class Promotions:
         for proposal in self.every():
             if proposal.by == submitter:
                 self.put(proposal.decided(proposal.said, None, proposal.became))
+
+
+_UNCONFIRMED = "memshare:unconfirmed:"
+"""Of a pool, a sorted set: memory → since when (Unix time in seconds) it is used in vain."""
+
+
+def note_used(client: redis.Redis, pool: str, memories: Collection[UUID], at: float, *, well: bool) -> None:
+    """Note that memories were of use at a time, or were used and it did not go well."""
+    names = [str(memory) for memory in memories]
+    if names and well:
+        client.zrem(_UNCONFIRMED + pool, *names)
+    elif names:
+        client.zadd(_UNCONFIRMED + pool, dict.fromkeys(names, at), nx=True)
+
+
+def unconfirmed(client: redis.Redis, pool: str, before: float, most: int) -> dict[UUID, float]:
+    """Memories that are used in vain since before a time, each with since when."""
+    found = client.zrangebyscore(_UNCONFIRMED + pool, 0, before, start=0, num=most, withscores=True)
+    return {UUID(name): since for name, since in cast("list[tuple[str, float]]", found)}

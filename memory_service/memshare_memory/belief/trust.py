@@ -63,13 +63,9 @@ def standings_number_key(pool: str, encoder: str) -> str:
     return retriever_key(pool, encoder, "standings number")
 
 
-TRUST = "memshare:trust"
-"""Hash: JSON of pool and submitter → the `Trust` as JSON."""
-TRUST_NUMBER = "memshare:trust:number"
-"""Grows whenever somebody decides."""
-
-GROUPS = "memshare:groups"
-"""Hash: name of a token → its group; it stays when the token is revoked, as the words do."""
+TRUST = "memshare:trust"  # hash: JSON of pool and submitter → the `Trust` as JSON
+TRUST_NUMBER = "memshare:trust:number"  # grows whenever somebody decides
+GROUPS = "memshare:groups"  # hash: name of a token → its group; it stays when the token is revoked, as the words do
 
 Said = Literal["trust", "leave"]
 """Trust makes a submitter proven, whatever words come to; leave says that they are unproven for good reason, and that

@@ -7,7 +7,7 @@ So a memory of writer w is ranked for reader r by
 
 in the unit of a cosine, of the n graded tasks in which r followed an answer of w, each by how far its score is from
 what is usual for its kind. The .4 is what a point of probability is worth where the learner decides whether a memory
-helps (`memshare_trainer.learning.step.SCALE`). It is the balance of own and foreign memories of INMS (arXiv
+helps (`memshare_trainer.step.SCALE`). It is the balance of own and foreign memories of INMS (arXiv
 2404.09982), learnt.
 """
 
@@ -24,8 +24,7 @@ from memshare_memory.belief.lift import Side, SumsOfTasks, read_sides
 
 UNIT = 0.4  # of a cosine, for 100 points of the score
 HALF_KNOWN = 20  # tasks after which a difference counts half
-PEOPLE = "people"
-"""Who wrote what no model did."""
+PEOPLE = "people"  # who wrote what no model did
 _BETWEEN = "\x1f"  # stands in no name
 
 

@@ -8,25 +8,23 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.crediting import follows
 from memshare_memory.admit.seeds import note_seeds
-from memshare_memory.admit.wrong_answers import no_longer_wrong
 from memshare_memory.belief.bandit import BANDIT, Bandit
-from memshare_memory.belief.confirmed import note_used
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.contradictions.comparisons import ComparisonRequests, Send
-from memshare_memory.contradictions.conflicts import MemoryConflict, Rivals, Verdict
+from memshare_memory.belief.promotions import note_used
+from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.forget.trash import Worths, by_pool
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
+from memshare_memory.people import no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.trash import Worths, by_pool
 
 OVER = "the time until which it was valid is over"
 PAGE = 256  # memories whose children are looked for at once
@@ -133,10 +131,6 @@ def _with_concepts(memory: Memory, known: Memory | None) -> Memory:
     return memory.model_copy(update={"concepts": known.concepts})
 
 
-def _send_nothing(_messages: Sequence[NextMessage]) -> None:
-    """Where nobody compares memories."""
-
-
 class Curate:
     """The pool as people see it."""
 
@@ -144,7 +138,7 @@ class Curate:
         self,
         pool: Pool,
         client: redis.Redis,
-        send: Send = _send_nothing,
+        send: Send = lambda _: None,
         *,
         concepts: bool = False,
         text_limit: int = PROMPT_LIMIT,
@@ -156,7 +150,6 @@ class Curate:
         `text_limit` characters.
         """
         self._text_limit = text_limit
-        self._comparing = ComparisonRequests(client, send)
         self._send = send
         self._concepts = concepts
         self._pool = pool
@@ -229,7 +222,7 @@ class Curate:
     def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
         """Send what follows from memories that were written; `new` are those that say something new."""
         store = self._pool().store
-        self._comparing.compare(store, new)
+        self._send(comparisons(store, self._client, new))
         if self._concepts:
             self._send([extraction(memory) for memory in needing(store, memories)])
 
@@ -291,7 +284,6 @@ class Curate:
                     no_longer_stale(recall, children, {each.id}, "found wrong")
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:
-        """Every two memories of a pool that contradict each other."""
         return self._ranking.conflicts.pairs(pool)
 
 

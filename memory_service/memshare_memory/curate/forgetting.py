@@ -1,11 +1,15 @@
-"""Forgetting: memories go into the trash, come back out of it, or are purged for good."""
+"""Forgetting: memories go into the trash, come back out of it, or are purged for good.
+
+With a purge go the records in Redis about memories beside the pool: traces, results, dead letters, outcomes and counts.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -13,49 +17,55 @@ from uuid import UUID
 import redis
 from redis.exceptions import ResponseError
 
+from memshare_broker.delivery.journey_records import remove_records, unpack
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
+from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
-from memshare_memory.contradictions.comparisons import Send
-from memshare_memory.curate.concept_decisions import drop_decisions, forget_decider
+from memshare_memory.belief.trust import forget_trust
+from memshare_memory.contradictions import Send
 from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
-from memshare_memory.curate.requests import Forget, RestoreForgotten, TrashRequest
-from memshare_memory.curate.traces import remove_traces
-from memshare_memory.forget.answers import (
+from memshare_memory.curate.requests import (
     FilesRewritten,
+    Forget,
     ForgetPreview,
-    ForgottenMemory,
     Purged,
     RestoredMemories,
+    RestoreForgotten,
     TrashPage,
+    TrashRequest,
 )
-from memshare_memory.forget.reviews import drop_question_concepts, drop_questions, drop_summaries
-from memshare_memory.forget.trash import TakeOut, Trash, Worths
-from memshare_memory.memory import Memory
+from memshare_memory.memory import ForgottenMemory, Memory
+from memshare_memory.people import (
+    RECALLED,
+    UUID_TEXT,
+    WRONG_ANSWERS,
+    drop_decisions,
+    drop_questions,
+    drop_summaries,
+    forget_decider,
+    forget_person,
+)
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.open_store import rewrite_files
 from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.trash import Trash, Worths
 
 
 @dataclass(frozen=True)
 class Selection:
     """The memories that are meant, by id."""
 
-    there: dict[UUID, Memory]
-    """Memories in the pool."""
-    trashed: dict[UUID, Memory]
-    """Memories in the trash."""
-    unreadable: list[UUID]
-    """Ids that were asked for, of points of the pool that cannot be read as memories."""
-    unknown: list[UUID]
-    """Ids that were asked for and that the pool does not have; the trash has them."""
-    derived: int
-    """How many of all these were derived from those asked for."""
+    there: dict[UUID, Memory]  # memories in the pool
+    trashed: dict[UUID, Memory]  # memories in the trash
+    unreadable: list[UUID]  # ids that were asked for, of points of the pool that cannot be read as memories
+    unknown: list[UUID]  # ids that were asked for and that the pool does not have; the trash has them
+    derived: int  # how many of all these were derived from those asked for
 
     @classmethod
     def find(cls, store: Store, trash: Trash, forget: Forget) -> Selection:
@@ -93,39 +103,30 @@ def _add_children(store: Store, trash: Trash, there: dict[UUID, Memory], trashed
         fresh = sorted((children.keys() | forgotten.keys()) - known)
 
 
-def _wheres(forget: Forget) -> Sequence[Where]:
+def _given(forget: Forget) -> dict[str, str]:
+    """The fields of memories that say which are meant."""
+    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _wheres(forget: Forget) -> list[Where]:
     meant = [Where(ids=forget.ids)] if forget.ids else []
-    if forget.submitter is not None:
-        meant.append(Where(submitter=forget.submitter))
-    if forget.model is not None:
-        meant.append(Where(model=forget.model))
-    if forget.task_id is not None:
-        meant.append(Where(task_id=forget.task_id))
+    meant += [Where(**{name: value}) for name, value in _given(forget).items()]  # type: ignore[arg-type]
     if not meant:
         raise BadInput("Say what to forget: ids, a submitter, a model or a task.")
     return meant
 
 
 def _in_trash(trash: Trash, forget: Forget) -> list[Memory]:
-    found = [item.memory for item in trash.read(forget.ids)]
-    wanted = {"submitter": forget.submitter, "model": forget.model, "task_id": forget.task_id}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    if given:
-        memories = [item.memory for item in trash.every()]
-        found += [one for one in memories if any(getattr(one, name) == value for name, value in given.items())]
-    return found
+    found, given = [item.memory for item in trash.read(forget.ids)], _given(forget)
+    forgotten = (item.memory for item in trash.every()) if given else ()
+    return found + [memory for memory in forgotten if any(getattr(memory, name) == given[name] for name in given)]
 
 
 log = logging.getLogger(__name__)
 
 LONGEST = 240.0  # seconds that Redis may take for each of its files
 POLL = 0.05
-
-
-def rewrite_all(store: Store, client: redis.Redis) -> FilesRewritten:
-    """Rewrite them, and return when that is done."""
-    copies = rewrite_files(store)
-    return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(client), copies=copies or ())
 
 
 def _rewrite_redis(client: redis.Redis) -> bool:
@@ -187,7 +188,6 @@ class Forgetting:
         self._client = client
         self._worths = Worths(client)
         self._trash = Trash(client)
-        self._take_out = TakeOut(client)
         self._ranking = CredibilityRanking(client, bandit)
         self._given = GivenCredit(client, bandit)
         self._promotions = Promotions(client)
@@ -217,9 +217,9 @@ class Forgetting:
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
             stale = {one: _left_behind(recall, meant, memory) for one, memory in meant.there.items()}
-            self._take_out.put_in_trash(meant.there.values(), stale)
+            self._trash.take(meant.there.values(), stale)
             make_stale(recall, [child for children in stale.values() for child in children])
-            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
         note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
         return [*meant.there, *meant.unreadable]
 
@@ -262,7 +262,7 @@ class Forgetting:
         with self._pool.writing() as recall:
             meant = Selection.find(recall.store, self._trash, forget)
             make_stale(recall, [one for each in meant.there.values() for one in _left_behind(recall, meant, each)])
-            self._take_out.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)
@@ -270,18 +270,18 @@ class Forgetting:
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
         memories = {**meant.trashed, **meant.there}
+        ids, store = (*memories, *meant.unreadable), self._pool().store
         drop_questions(self._client, memories)
-        drop_question_concepts(self._client)
-        drop_summaries(self._client, [*memories, *meant.unreadable], "members")
-        drop_decisions(self._client, self._pool().store, memories.values())
-        note_seeds(self._client, self._pool().store, there=(), gone=memories.values())
+        drop_summaries(self._client, ids, "members")
+        drop_decisions(self._client, store, memories.values())
+        note_seeds(self._client, store, there=(), gone=memories.values())
         tasks = {memory.task_id for memory in memories.values() if memory.task_id is not None}
-        ids = (*memories, *meant.unreadable)
         return remove_traces(self._client, ids, tasks, forget.submitter)
 
     def rewrite(self) -> FilesRewritten:
-        """Rewrite the files of pool and Redis, in which what was purged stands until then."""
-        return rewrite_all(self._pool().store, self._client)
+        """Rewrite the files of pool and Redis, which have what was purged until then; return when that is done."""
+        copies = rewrite_files(self._pool().store)
+        return FilesRewritten(pool=copies is not None, redis=_rewrite_redis(self._client), copies=copies or ())
 
     def _ask_for_concepts(self, found: Mapping[UUID, ForgottenMemory]) -> None:
         """In a journey of this return: the message that asked before has ended, as the memory was gone."""
@@ -303,10 +303,8 @@ class Forgetting:
             self._trash.put([item.model_copy(update={"arm": arm, "given": left})])
 
     def _asked_for(self, request: RestoreForgotten) -> dict[UUID, ForgottenMemory]:
-        if request.submitter is not None:
-            items = [one for one in self._trash.every() if one.memory.submitter == request.submitter]
-        else:
-            items = []
+        every = self._trash.every() if request.submitter is not None else ()
+        items = [item for item in every if item.memory.submitter == request.submitter]
         found = {item.memory.id: item for item in (*self._trash.read(request.ids), *items)}
         missing = [one for one in request.ids if one not in found]
         if missing:
@@ -333,3 +331,51 @@ def _unname(recall: Recall, editor: str) -> None:
             changed.append(memory.model_copy(update={"history": history, "origin": origin}))
     vectors = recall.vectors(changed) if changed else []
     recall.store.put(list(zip(changed, vectors, strict=True)), in_place=True)
+
+
+def remove_traces(
+    client: redis.Redis, memories: Collection[UUID], tasks: Collection[str], submitter: str | None
+) -> Purged:
+    """Remove all that tells of these memories, of these tasks, and of every task of a submitter.
+
+    A trace of another task that was shown one of the memories goes whole: it may quote it. Messages that are still
+    open are counted and stay, for their tasks are under way.
+    """
+    names, of_tasks = {str(memory) for memory in memories}, set(tasks)
+
+    def tells(journey: str, record: Any) -> bool:
+        """True if a record of a journey mentions any of them."""
+        if journey in of_tasks or (submitter is not None and submitter in _submitters(record)):
+            return True
+        return bool(names) and not names.isdisjoint(UUID_TEXT.findall(json.dumps(record)))
+
+    removed = remove_records(client, tells)
+    if recalled := [key for key, record in _recalled(client) if tells("", record)]:
+        client.delete(*recalled)
+    called_wrong = client.hgetall(WRONG_ANSWERS).items()
+    if taken_back := [field for field, text in called_wrong if tells("", json.loads(text))]:
+        client.hdel(WRONG_ANSWERS, *taken_back)
+    if submitter is not None:
+        forget_submitter(client, submitter)
+        forget_person(client, submitter)
+        forget_trust(client, submitter)
+    return Purged(memories=tuple(memories), **removed._asdict())
+
+
+def _submitters(value: Any) -> Iterator[str]:
+    """Every submitter that a record names, wherever it does."""
+    if isinstance(value, dict):
+        if isinstance(name := value.get("submitter"), str):
+            yield name
+        for inner in value.values():
+            yield from _submitters(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _submitters(inner)
+
+
+def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
+    for key in client.scan_iter(RECALLED + "*", count=1000):
+        packed = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+        if packed is not None:  # it may have expired meanwhile
+            yield str(key), unpack(packed)

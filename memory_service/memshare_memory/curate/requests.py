@@ -1,4 +1,4 @@
-"""Requests of people to a pool, as messages; light to import, for code that only sends them."""
+"""Requests of people to a pool, and replies on what was forgotten, as messages; light to import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from memshare_broker.wire.forms import Label, Moment, Percent, Written
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message, Name
-from memshare_memory.memory import KNOWLEDGE, Memory, Status
+from memshare_memory.memory import KNOWLEDGE, ForgottenMemory, Memory, Status
 
 
 def _end_of_day(given: Any) -> Any:
@@ -130,3 +130,49 @@ class TrashRequest(Message):
     ids: tuple[UUID, ...] = ()
     prefix: str = Field(default="", pattern=r"^[0-9a-f-]{0,36}$")
     limit: int = Field(default=50, ge=1, le=1_000)
+
+
+class ForgetPreview(Message):
+    """Preview of forgetting: the number of memories, their pools, and the first of them.
+
+    `derived` counts those that were derived from the ones asked for, `trashed` those that are in the trash already.
+    """
+
+    memories: int
+    by_pool: dict[str, int]
+    derived: int
+    trashed: int
+    examples: tuple[Memory, ...]
+
+
+class TrashPage(Message):
+    """Forgotten memories, the last one forgotten first, and how many there are in all that were asked for."""
+
+    total: int
+    forgotten: tuple[ForgottenMemory, ...]
+
+
+class RestoredMemories(Message):
+    """Which memories are back, and which were not taken back because the pool has one with the same id."""
+
+    restored: tuple[UUID, ...]
+    there: tuple[UUID, ...]
+
+
+class Purged(Message):
+    """Result of a purge, which is final; `open_messages` counts messages under way that still have purged data."""
+
+    memories: tuple[UUID, ...]
+    journeys: int
+    dead_letters: int
+    open_messages: int
+
+
+class FilesRewritten(Message):
+    """Whose files were rewritten, so that nothing of what was removed stands in them."""
+
+    pool: bool = Field(description="whether the pool's were, which a Qdrant server does by itself, in its own time")
+    redis: bool = Field(
+        description="whether those of Redis were: its append-only log, and its snapshot if it makes any"
+    )
+    copies: tuple[str, ...] = Field(description="folders beside the pool's that may have it, too")

@@ -108,7 +108,6 @@ async def _body(request: Request) -> bytes:
 
 
 def refused(status: int, error: Exception) -> Response:
-    """An error as a response."""
     kind = "bad input" if isinstance(error, BadInput) else "give up" if isinstance(error, GiveUp) else "try again"
     refusal = Refusal(kind=kind, error=str(error), wait=getattr(error, "wait", None))
     return Response(refusal.model_dump_json(), status, media_type="application/json")

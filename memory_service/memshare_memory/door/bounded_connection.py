@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from memshare_memory.door.listening import BACKLOG
+from memshare_memory.door.client import BACKLOG
 
 log = logging.getLogger(__name__)
 
@@ -41,10 +41,8 @@ def most_connections() -> int:
 class Bounds:
     """The bounds of one server, and its connections that wait for a whole request, the longest waiting one in front."""
 
-    refusal: Callable[[int, str], Response]
-    """Words an error, by status and detail."""
-    within: float
-    """Seconds for a request to arrive, and for each 64 KiB of an answer to be taken."""
+    refusal: Callable[[int, str], Response]  # words an error, by status and detail
+    within: float  # seconds for a request to arrive, and for each 64 KiB of an answer to be taken
     connections: int = field(default_factory=most_connections)
     waiting: dict[BoundedConnection, None] = field(default_factory=dict)
     told: float = -TELL_EVERY
@@ -60,8 +58,7 @@ class BoundedConnection(HttpToolsProtocol):
     def __init__(self, bounds: Bounds, **uvicorns: Any) -> None:
         super().__init__(**uvicorns)
         self._bounds = bounds
-        self._head = 0
-        """Bytes received since the parser last came to the end of a head, or to a part of a body."""
+        self._head = 0  # bytes received since the parser last came to the end of a head, or to a part of a body
         self._is_whole = True
         self._deadline: asyncio.TimerHandle | None = None
 

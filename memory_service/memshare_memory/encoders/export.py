@@ -19,16 +19,18 @@ from numpy.typing import NDArray
 
 from memshare_broker.errors import BadInput
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.encoders.export_folder import (
+from memshare_memory.encoders.onnx_encoder import (
     GRAPH,
     SETTINGS,
     TOKENIZER,
     UNLOADABLE,
     Export,
     ExportSettings,
+    OnnxEncoder,
     file_hash,
     read_export,
 )
+from memshare_memory.encoders.sentence_encoder import load_model
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -64,9 +66,6 @@ def export(path: str | None, name: str | None, folder: Path) -> None:
     with FileLock(folder.with_name(f".{folder.name}.lock")):  # it ends with its process, however that ends
         if read_export(folder):
             return
-        # torch takes seconds to import, and who waited for another process does not need it.
-        from memshare_memory.encoders.sentence_encoder import load_model
-
         model = load_model(path, name, "cpu")
         aside = folder.with_name(f".{folder.name}.part")
         shutil.rmtree(aside, ignore_errors=True)  # from one that was killed
@@ -79,8 +78,6 @@ def export(path: str | None, name: str | None, folder: Path) -> None:
 
 
 def _write(model: SentenceTransformer, folder: Path) -> None:
-    from memshare_memory.encoders.onnx_encoder import OnnxEncoder
-
     prompt = model.prompts.get(model.default_prompt_name or "") or ""
     try:
         expected = reference_vectors(model)
@@ -163,7 +160,6 @@ def main(model: str, name: str, folder: str) -> int:
 
 
 def reference_vectors(model: SentenceTransformer) -> NDArray[np.float32]:
-    """Vectors of the texts by sentence-transformers."""
     found = model.encode(list(TEXTS), normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(found, dtype=np.float32)
 

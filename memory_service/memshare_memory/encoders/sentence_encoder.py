@@ -82,8 +82,7 @@ class SentenceTransformerEncoder:
         self.name = name or path or BUNDLED
         self._model = load_model(path, name, torch_device(device))
         self.dimension = int(self._model.get_embedding_dimension() or 0)
-        self.window = int(min(self._model.max_seq_length or UNLIMITED, UNLIMITED))
-        """Tokens that it reads of a text."""
+        self.window = int(min(self._model.max_seq_length or UNLIMITED, UNLIMITED))  # tokens that it reads of a text
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = self._model.encode(

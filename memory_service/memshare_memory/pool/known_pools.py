@@ -1,4 +1,7 @@
-"""Which pools there are, those with memories and those of the agents that are there, and how many memories each has."""
+"""Which pools there are, those with memories and those of the agents that are there, and how many memories each has.
+
+Beside it are the jobs and replies of processes that fill a store, or look at one.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ from memshare_broker.delivery.ledger import count_ended
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import POOLS
 from memshare_broker.presence import present
+from memshare_broker.wire.messages import Message
 from memshare_memory.memory import Status
 from memshare_memory.stores.store import Store, Where
 
-RESTORING = "memshare:restoring"
-"""The file that is restored; there from the first change to the last."""
+RESTORING = "memshare:restoring"  # the file that is restored; there from the first change to the last
 
 
 def require_whole(client: redis.Redis) -> None:
@@ -85,3 +88,34 @@ class PoolSizes:
         self._client.set(POOLS, json.dumps(pools))
         self._settled, self._taken = settled, time.monotonic()
         return True
+
+
+class RefillJob(Message):
+    """Fill the store of a folder, which is made for it, or without one the store on the Qdrant server of the settings.
+
+    That one must be empty, unless what it has may be replaced.
+    """
+
+    encoder: str
+    folder: str | None
+    replace: bool
+
+
+class Refilled(Message):
+    """How many memories were written, and how many could not be read and were left out; or why nothing was done."""
+
+    written: int = 0
+    left_out: int = 0
+    error: str | None = None
+
+
+class Salvaged(Message):
+    """Why the pool does not open, if it does not, and how many memories it has or were saved of it.
+
+    `left_out` could not be read, and `kept` is the folder of the damaged files, once a new pool is in their place.
+    """
+
+    memories: int
+    damage: str | None = None
+    left_out: int = 0
+    kept: str | None = None

@@ -20,7 +20,7 @@ from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.forms import readable
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_memory.memory import Memory
-from memshare_memory.pool.jobs import Refilled, RefillJob
+from memshare_memory.pool.known_pools import Refilled, RefillJob
 from memshare_memory.recall.recall import sparse_of
 from memshare_memory.stores.open_store import open_folder, open_store, put_in_use
 from memshare_memory.stores.points import unpacked

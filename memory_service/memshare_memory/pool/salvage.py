@@ -13,9 +13,8 @@ from contextlib import closing
 from pathlib import Path
 
 from memshare_broker.settings import load_settings
-from memshare_memory.pool.encoder_generation import encoder_named
-from memshare_memory.pool.jobs import Salvaged
-from memshare_memory.pool.pool import Move
+from memshare_memory.pool.known_pools import Salvaged
+from memshare_memory.pool.pool import Move, encoder_named
 from memshare_memory.stores.data_folder import in_use
 from memshare_memory.stores.open_store import damaged_pool, layout_in_use, open_folder
 from memshare_memory.stores.store import Damaged, Layout, Where

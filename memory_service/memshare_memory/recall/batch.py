@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from memshare_broker.wire.same_text import letters
 from memshare_memory.belief.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.belief.writers import PEOPLE
-from memshare_memory.contradictions.conflicts import is_uncompared
+from memshare_memory.contradictions import is_uncompared
 from memshare_memory.memory import Memory, folded
 from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.retriever import AT_HAND, Adapter

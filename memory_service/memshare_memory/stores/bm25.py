@@ -16,8 +16,7 @@ class Sparse(NamedTuple):
     values: list[float]
 
 
-AVERAGE_LENGTH = 100
-"""Tokens in a usual memory. Fixed, for weights that are stored must not change as the pool grows."""
+AVERAGE_LENGTH = 100  # tokens in a usual memory. Fixed, for weights that are stored must not change as the pool grows
 
 _K1 = 1.2
 _B = 0.75

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Message
-from memshare_memory.stores.edge.edge_folder import layout_of, lock, unwritable, write_whole
-from memshare_memory.stores.edge.integrity import memories_of
+from memshare_memory.stores.edge_folder import layout_of, lock, unwritable, write_whole
+from memshare_memory.stores.edge_integrity import memories_of
 from memshare_memory.stores.store import Layout, place_of
 
 _FIRST, _POINTER, _ID = "pool", "pool.json", "pool-id.json"

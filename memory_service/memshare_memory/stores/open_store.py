@@ -14,11 +14,10 @@ from uuid import UUID
 import qdrant_edge as edge
 
 from memshare_broker.settings import Settings
-from memshare_memory.stores import data_folder, points
-from memshare_memory.stores.edge import edge_folder
-from memshare_memory.stores.edge.edge_engine import loaded
-from memshare_memory.stores.edge.edge_folder import layout_of
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores import data_folder, edge_folder, points
+from memshare_memory.stores.edge_engine import loaded
+from memshare_memory.stores.edge_folder import layout_of
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Page, Store
 
 
@@ -29,7 +28,7 @@ def open_store(settings: Settings, layout: Layout, owner: str, *, beside: bool =
     store for this layout, in use or not. Raises `BadInput` where the store in use is of another layout.
     """
     if settings.qdrant_url:
-        from memshare_memory.stores.server.server_store import ServerStore
+        from memshare_memory.stores.server_store import ServerStore
 
         return ServerStore.open(settings.qdrant_url, _key(settings), layout, beside=beside)
     folder = data_folder.folder_for(settings.data, layout) if beside else data_folder.in_use(settings.data)
@@ -45,7 +44,7 @@ def layout_in_use(settings: Settings) -> Layout | None:
     """Layout that the pool was made for; None while there is no pool."""
     if not settings.qdrant_url:
         return layout_of(data_folder.in_use(settings.data))
-    from memshare_memory.stores.server.server_collection import connected, layout_behind
+    from memshare_memory.stores.server_collection import connected, layout_behind
 
     with connected(settings.qdrant_url, _key(settings)) as client:
         layout = layout_behind(client, settings.qdrant_url)
@@ -58,7 +57,7 @@ def put_in_use(settings: Settings, layout: Layout) -> None:
     if not settings.qdrant_url:
         data_folder.put_in_use(settings.data, layout)
         return
-    from memshare_memory.stores.server.server_collection import connected, turn_alias
+    from memshare_memory.stores.server_collection import connected, turn_alias
 
     with connected(settings.qdrant_url, _key(settings)) as client:
         turn_alias(client, layout)

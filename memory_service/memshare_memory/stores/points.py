@@ -32,21 +32,15 @@ KEYWORDS = ("pool", "status", "agent", "kind", "submitter", "model", "task_id", 
 NUMBERS = ("created", "score", "credibility", "valid_until")
 """The fields by which memories are sorted, or found by a range; each has an index."""
 
-WORDS = "words"
-"""The field with the marks of a memory's words, by which it is found; it has an index."""
-
-ADDED = ("model", WORDS)
-"""Fields that points of an older pool lack; the index of each is made once all points have it."""
-
-MASKED = "masked"
-"""The vector of the masked text, in half precision as base 64; absent where there is nothing to mask."""
+WORDS = "words"  # the field with the marks of a memory's words, by which it is found; it has an index
+ADDED = ("model", WORDS)  # fields that points of an older pool lack; the index of each is made once all points have it
+MASKED = "masked"  # the vector of the masked text, in half precision as base 64; absent where there is nothing to mask
 
 CREDIBILITY = "credibility"
 
 _NO_SCORE = -1.0  # in place of a score, so that a memory without one is sorted, too
 
-RRF_K = 60
-"""The k of reciprocal rank fusion (Cormack et al. 2009): a rank r counts 1 / (k + r), r from 0."""
+RRF_K = 60  # the k of reciprocal rank fusion (Cormack et al. 2009): a rank r counts 1 / (k + r), r from 0
 
 MAX_POOLS = 10_000
 
@@ -160,7 +154,6 @@ def ranges(where: Where) -> list[tuple[str, float | None, float | None]]:
 
 
 def wanted_marks(where: Where) -> list[int]:
-    """The marks of words that a memory must all have."""
     return sorted({mark for word in where.words for mark in query(word).indices})
 
 
@@ -175,7 +168,6 @@ def depth(limit: int) -> int:
 
 
 def is_fused(search: Query) -> bool:
-    """True if a search fuses two rankings."""
     return search.dense is not None and search.sparse is not None
 
 
@@ -226,8 +218,7 @@ def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     return float(a @ b / lengths) if lengths else 0.0  # of a text without words a vector may be nothing
 
 
-STAYING = [CREDIBILITY, MASKED]
-"""Fields that stay with a memory that is written again."""
+STAYING = [CREDIBILITY, MASKED]  # fields that stay with a memory that is written again
 
 
 def staying(found: Iterable[tuple[object, Payload]]) -> dict[UUID, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The door to the store of memories: Qdrant's engine in the process (`edge`) or a Qdrant server (`server`)."""
+"""The door to the store of memories: Qdrant's engine in the process (`edge_*`) or a Qdrant server (`server_*`)."""
 
 from __future__ import annotations
 
@@ -71,35 +71,23 @@ class Where:
     agent: str | None = None
     kind: str | None = None
     submitter: str | None = None
-    model: str | None = None
-    """The model that wrote the answer."""
-    submitter_not: Sequence[str] = ()
-    """None of these submitters."""
+    model: str | None = None  # the model that wrote the answer
+    submitter_not: Sequence[str] = ()  # none of these submitters
     task_id: str | None = None
-    without_task: bool = False
-    """Only those that no task made: what people brought in."""
-    parents: Sequence[UUID] | None = field(default=None)
-    """Memories that were shown at least one of these."""
-    saying: str | None = None
-    """Value of `memshare_memory.memory.saying` for the answer."""
+    without_task: bool = False  # only those that no task made: what people brought in
+    parents: Sequence[UUID] | None = field(default=None)  # memories that were shown at least one of these
+    saying: str | None = None  # value of `memshare_memory.memory.saying` for the answer
     ids: Sequence[UUID] | None = None
-    ids_not: Sequence[UUID] = ()
-    """None of these."""
+    ids_not: Sequence[UUID] = ()  # none of these
     created_from: float | None = None
-    created_before: float | None = None
-    """Unix times in seconds: made at the first or later, and before the second."""
+    created_before: float | None = None  # Unix times in seconds: made at the first or later, and before the second
     score_from: float | None = None
-    score_to: float | None = None
-    """Both included; a memory without a score is in no range."""
+    score_to: float | None = None  # both included; a memory without a score is in no range
     credibility_from: float | None = None
-    credibility_to: float | None = None
-    """Both included, of the credibility that was noted last."""
-    valid_to: float | None = None
-    """Unix time in seconds: those that were valid until then, or until an earlier time."""
-    words: Sequence[str] = ()
-    """Words that all stand in the prompt or the answer, whatever their case."""
-    pools: Sequence[str] | None = None
-    """Any of these pools."""
+    credibility_to: float | None = None  # both included, of the credibility that was noted last
+    valid_to: float | None = None  # Unix time in seconds: those that were valid until then, or until an earlier time
+    words: Sequence[str] = ()  # words that all stand in the prompt or the answer, whatever their case
+    pools: Sequence[str] | None = None  # any of these pools
 
 
 SortKey = Literal["created", "score", "credibility"]
@@ -109,8 +97,7 @@ EXACT: tuple[CountKey, ...] = ("pool", "status")
 MOST_ORDERED = 10_000
 """Memories of which pages can be made in an order. For each page the ids of all are read, which takes 30 ms at most, as
 the engine sorts memories that are alike in another way where it is asked for fewer."""
-MOST_VALUES = 100
-"""Of a field that is counted by, apart from pools."""
+MOST_VALUES = 100  # of a field that is counted by, apart from pools
 
 
 @dataclass(frozen=True)

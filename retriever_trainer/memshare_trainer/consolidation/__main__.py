@@ -21,7 +21,7 @@ from memshare_broker.settings import Settings, load_settings
 from memshare_memory.encoders.encoder import BEFORE, first_name, origin_of
 from memshare_memory.pool.pool import Pages
 from memshare_trainer.consolidation.consolidation_state import Job, Report, Worse
-from memshare_trainer.consolidation.pool_pages import pool_pages
+from memshare_trainer.consolidation.pool_record import pool_pages
 
 if TYPE_CHECKING:
     from memshare_trainer.consolidation.consolidation import Consolidation

@@ -24,14 +24,12 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.encoders.encoder import BEFORE, ENCODER, Encoder, bundled_folder, first_name, folder_of, tuned_name
-from memshare_memory.encoders.reach import within_reach
+from memshare_memory.encoders.open_encoder import within_reach
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder, torch_device
-from memshare_memory.pool.encoder_generation import encoder_named
 from memshare_memory.pool.owner import WriteGate
-from memshare_memory.pool.pool import Move, Pages
+from memshare_memory.pool.pool import Move, Pages, encoder_named
 from memshare_memory.stores.open_store import open_store, put_in_use
 from memshare_memory.stores.store import Layout, Store
-from memshare_trainer.consolidation.check import Check, check
 from memshare_trainer.consolidation.consolidation_state import (
     COPY,
     FEWEST_LESSONS,
@@ -44,13 +42,18 @@ from memshare_trainer.consolidation.consolidation_state import (
     recorded,
     tried,
 )
-from memshare_trainer.consolidation.finetune import TextLesson, fine_tune, steps_for
-from memshare_trainer.consolidation.pool_pages import Texts, general_texts, read_texts
-from memshare_trainer.consolidation.pool_record import PoolRecord, carry_over
-from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.lessons.lesson_log import LessonLog, retrievers
-
-OWNER = "memshare retriever"
+from memshare_trainer.consolidation.finetune import Check, check, fine_tune, steps_for
+from memshare_trainer.consolidation.pool_record import (
+    OWNER,
+    PoolRecord,
+    TextLesson,
+    Texts,
+    carry_over,
+    general_texts,
+    read_texts,
+)
+from memshare_trainer.lesson_log import LessonLog, retrievers
+from memshare_trainer.proof import LearntRetriever
 
 
 def swap(
@@ -145,9 +148,7 @@ class Consolidation:
                 held_out=made.check.held_out.lessons,
                 memories=made.memories,
                 accepted=made.check.passed,
-                first_helps=made.check.held_out.first,
-                held_out_ndcg=made.check.held_out.ndcg,
-                probe_ndcg=made.check.probe,
+                **made.check.figures,
             )
 
         with alone(self._settings.encoders_dir):
@@ -197,9 +198,7 @@ class Consolidation:
             pools=pools,
             lessons=lessons,
             memories=memories,
-            first_helps=found.held_out.first,
-            held_out_ndcg=found.held_out.ndcg,
-            probe_ndcg=found.probe,
+            **found.figures,
         )
 
     def move_to(self, name: str, *, with_lessons: bool) -> Consolidated:

@@ -25,8 +25,8 @@ from memshare_broker.observe.metrics import POOLS
 from memshare_broker.steady_thread import steady_thread
 from memshare_broker.wire.messages import Message
 from memshare_memory.belief.trust import retriever_key
-from memshare_trainer.lessons.lesson import Figure
-from memshare_trainer.lessons.lesson_log import retrievers
+from memshare_trainer.lesson import Figure
+from memshare_trainer.lesson_log import retrievers
 
 FIRST_AT = 100  # lessons of all pools together
 GROWTH = 1.5
@@ -144,18 +144,13 @@ class ConsolidationState(Message):
 def read_state(client: redis.Redis) -> ConsolidationState:
     """The state; one that was killed runs no more."""
     found = client.hgetall(STATE)
-    runs = bool(found.get("running")) and bool(client.exists(ALIVE))
-    result, trial = found.get("result"), found.get("trial")
-    return ConsolidationState(
-        running=int(found["running"]) if runs else None,
-        since=float(found["since"]) if runs else None,
-        lessons=int(found.get("lessons") or 0),
-        outcome=found.get("outcome"),
-        at=float(found["at"]) if found.get("at") else None,
-        reason=found.get("reason") or "",
-        result=Consolidated.model_validate_json(result) if result else None,
-        trial=Trial.model_validate_json(trial) if trial else None,
-    )
+    fields: dict[str, Any] = {name: found[name] for name in ConsolidationState.model_fields if found.get(name)}
+    if not client.exists(ALIVE):
+        fields.pop("running", None)
+    if "running" not in fields:
+        fields.pop("since", None)
+    results = {name: json.loads(fields[name]) for name in ("result", "trial") if name in fields}
+    return ConsolidationState.model_validate(fields | results)
 
 
 def count_lessons(client: redis.Redis, encoder: str) -> int:

@@ -1,18 +1,23 @@
-"""Fine-tunes the encoder itself on lessons, and finds which texts it is for from then on."""
+"""Fine-tunes the encoder on lessons, finds which texts it is for from then on, and checks it before it is put into use.
+
+The check is by held-out lessons and a probe. The probe has questions of no agent's domain, on which consolidation must
+not make the encoder worse. They were written for the project and are never trained on: the lessons come from the pools,
+and `general.txt` has other texts.
+"""
 
 from __future__ import annotations
 
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
+from uuid import UUID
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device
 from sklearn.linear_model import LogisticRegression
@@ -21,19 +26,17 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 from transformers.utils import logging as transformers_logging
 
-from memshare_memory.encoders.reach import Reach
+from memshare_broker.wire.messages import Message
+from memshare_memory.encoders.encoder import Encoder
+from memshare_memory.encoders.open_encoder import Reach
 from memshare_memory.memory import folded
+from memshare_memory.recall.retriever import Adapter
+from memshare_trainer.consolidation.pool_record import PoolRecord, TextLesson
+from memshare_trainer.lesson import Array, Figure, RankingComparison, compare, paired, scores
+from memshare_trainer.proof import LearntRetriever
+from memshare_trainer.step import relearn
 
 QUESTIONS = 24  # of one batch
-
-
-@dataclass(frozen=True)
-class TextLesson:
-    """A lesson as texts: the candidates for a prompt, and which of them should have been found."""
-
-    query: str
-    documents: tuple[str, ...]
-    positive: tuple[bool, ...]
 
 
 class Batch(NamedTuple):
@@ -92,8 +95,6 @@ EPSILON = 1e-3  # of AdamW: weights that lessons hardly touch would else be move
 WARM_UP = 6  # steps, to the whole learning rate, which then falls to zero
 REGULARIZATION = 0.003  # of the logistic regression that tells texts like those of the lessons from others
 TAKEN_IN = 0.02  # of the texts of other matters that it has not seen
-
-Vectors = NDArray[np.float32]
 
 
 def steps_for(lessons: int) -> int:
@@ -176,7 +177,7 @@ def _trained(model: SentenceTransformer) -> list[nn.Parameter]:
     return trained
 
 
-def _reach(of_lessons: Vectors, others: Vectors) -> Reach:
+def _reach(of_lessons: Array, others: Array) -> Reach:
     """A plane between the texts of the lessons and others, moved so far that it takes in hardly any it has not seen."""
     vectors = np.concatenate([of_lessons, others])
     is_of_lessons = np.repeat([True, False], [len(of_lessons), len(others)])
@@ -188,7 +189,7 @@ def _reach(of_lessons: Vectors, others: Vectors) -> Reach:
     return Reach(plane.coef_[0].astype(np.float32), float(bias))
 
 
-def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Vectors:
+def _encoded(model: SentenceTransformer, texts: Sequence[str]) -> Array:
     vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
     return np.asarray(vectors, dtype=np.float32)
 
@@ -201,3 +202,114 @@ def _rate(done: int, steps: int) -> float:
 def _vectors(model: SentenceTransformer, texts: Sequence[str]) -> Tensor:
     features = batch_to_device(model.preprocess(list(texts)), model.device)
     return normalize(model(features)["sentence_embedding"], dim=1)
+
+
+FILE = Path(__file__).with_name("probe.jsonl")
+CUTOFF = 10
+
+
+class ProbePair(Message):
+    """A question of general knowledge, and the statement that answers it."""
+
+    question: str
+    statement: str
+
+
+@cache
+def pairs() -> tuple[ProbePair, ...]:
+    """The pairs that ship with the package."""
+    lines = FILE.read_text(encoding="utf-8").splitlines()
+    return tuple(ProbePair.model_validate_json(line) for line in lines)
+
+
+def ndcg(before: Encoder, after: Encoder) -> Figure:
+    """Mean nDCG@10 on the probe, from 0 to 1, of two encoders, with the standard error of their difference."""
+    return paired(ndcg_each(before, pairs()), ndcg_each(after, pairs()))
+
+
+def ndcg_each(encoder: Encoder, probed: Sequence[ProbePair]) -> Array:
+    """nDCG@10 of each question, of shape (questions,): it looks for its one relevant statement among those of all.
+
+    The ideal gain is 1 then, so a question has 1 / log2(rank + 1), and nothing beyond rank 10.
+    """
+    questions = encoder.encode([pair.question for pair in probed])
+    statements = encoder.encode([pair.statement for pair in probed])
+    cosines = questions @ statements.T
+    own = cosines.diagonal()[:, None]
+    # A tie counts against the encoder: one that gives every text the same vector must not look perfect.
+    ranks = (cosines >= own).sum(axis=1)
+    return np.where(ranks <= CUTOFF, 1 / np.log2(ranks + 1), 0.0).astype(np.float32)
+
+
+MOST_LOST = 0.01  # nDCG on the probe, by more than the error of the difference
+
+
+def stays(found: Figure) -> bool:
+    """True if an encoder ranks the probe as well as before, but for `MOST_LOST` and the error."""
+    return found.before - found.after <= MOST_LOST + found.error
+
+
+class Check(NamedTuple):
+    """How the held-out lessons are ranked, nDCG on the untouched probe, and what was learnt anew for each pool."""
+
+    held_out: RankingComparison
+    probe: Figure
+    learnt: Mapping[str, LearntRetriever]
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Its figures, as `Trial` and `Consolidated` have them."""
+        held_out = self.held_out
+        return {"first_helps": held_out.first, "held_out_ndcg": held_out.ndcg, "probe_ndcg": self.probe}
+
+    @property
+    def passed(self) -> bool:
+        return not self.held_out.worse and stays(self.probe)
+
+    @property
+    def refusal(self) -> str:
+        """Why the encoder is refused, for a person."""
+        held_out = self.held_out
+        return (
+            f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
+            f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than"
+            f" its error. nDCG on the probe {_told(self.probe)} (may lose {MOST_LOST} and its error)."
+            " The retriever goes on learning; try again with more lessons."
+        )
+
+
+def check(
+    first: Encoder,
+    after: Encoder,
+    records: Mapping[str, PoolRecord],
+    texts: Mapping[UUID, str],
+    in_use: Mapping[str, Adapter],
+) -> Check:
+    """Compare two encoders on held-out lessons: the one in use as it is, the other with adapters learnt from zero.
+
+    `texts` are of the memories in the records, whose vectors are those of the encoder in use. On the probe the new one
+    is compared with the `first`, which nobody has trained, so that what is lost there does not add up.
+    """
+    ids = list({memory for record in records.values() for memory in record.memories if memory in texts})
+    vectors = dict(zip(ids, after.encode([texts[memory] for memory in ids]), strict=True))
+    anew = {pool: record.with_vectors(after, vectors) for pool, record in records.items()}
+    learnt = {
+        pool: relearn(record.learnt, record.evidence, after.dimension) for pool, record in anew.items() if record.learnt
+    }
+    gains: list[Array] = []
+    old: list[Array] = []
+    new: list[Array] = []
+    for pool, record in anew.items():
+        before = {lesson.number: lesson for lesson in records[pool].held_out}
+        adapter = learnt[pool].adapter() if pool in learnt else Adapter()
+        for lesson in record.held_out:
+            known = before[lesson.number]
+            same = known.without(set(known.labels) - set(lesson.labels)).example()
+            gains.append(same.gains)
+            old += scores(in_use.get(pool, Adapter()), [same])
+            new += scores(adapter, [lesson.example()])
+    return Check(compare(gains, old, new), ndcg(first, after), learnt)
+
+
+def _told(figure: Figure) -> str:
+    return f"{figure.before:.3f} → {figure.after:.3f} ± {figure.error:.3f}"

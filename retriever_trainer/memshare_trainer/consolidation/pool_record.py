@@ -1,24 +1,106 @@
-"""Training record of a pool's retriever: its lessons and evidence, also with the vectors of another encoder."""
+"""Data of a consolidation: the pool page by page, whoever has it open, and the training record of its retriever.
+
+A record has lessons and evidence, also as texts to train on, or with the vectors of another encoder.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
 from typing import NamedTuple
 from uuid import UUID
 
+import redis
+
+from memshare_broker.app import MEMORY_QUEUE
+from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.presence import present
+from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Evidence
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.encoders.encoder import Encoder
-from memshare_memory.stores.store import Store
-from memshare_trainer.consolidation.finetune import TextLesson
-from memshare_trainer.learning.proof import LearntRetriever
-from memshare_trainer.learning.replay_buffer import is_held_out_evidence
-from memshare_trainer.learning.rewriting import begin_with
-from memshare_trainer.lessons.lesson import Array
-from memshare_trainer.lessons.lesson_log import LessonLog
-from memshare_trainer.lessons.stored_lesson import StoredLesson, evidence_with
+from memshare_memory.pool.pool import Pages, name_in_use
+from memshare_memory.stores.open_store import layout_in_use, open_store
+from memshare_memory.stores.store import Page, Store, Where, pages
+from memshare_trainer.lesson import Array, StoredLesson, evidence_with
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.proof import LearntRetriever
+from memshare_trainer.replay_buffer import is_held_out_evidence
+from memshare_trainer.rewriting import begin_with
+
+PAGE = 200
+OWNER = "memshare retriever"
+
+
+@contextmanager
+def pool_pages(settings: Settings, client: redis.Redis) -> Iterator[tuple[Pages, str]]:
+    """The pool's pages and the name of its encoder, for as long as the block runs.
+
+    A folder is read through the worker that has it open, where there is one. Raises `BadInput` where there is no
+    pool, and `MemshareError` where it is not clear which one is in use.
+    """
+    layout = layout_in_use(settings)
+    if layout is None:
+        place = settings.qdrant_url or settings.data
+        raise BadInput(f"There is no pool at {str(place)!r} yet. Start `memshare up`, and submit tasks or import some.")
+    name = name_in_use(settings, client) or layout.encoder
+    if name != layout.encoder:
+        raise MemshareError(
+            f"The pool was being moved to the encoder {name!r} when that was broken off, right at its end. Start"
+            " `memshare up`, or a worker of the queue 'memory': it completes the move. Then try again."
+        )
+    if settings.pool_is_embedded and any(MEMORY_QUEUE in worker.queues for worker in present(client)):
+        with closing(MemoryClient(settings)) as memory:
+            yield _asked(memory), name
+        return
+    with closing(open_store(settings, layout, OWNER)) as store:
+        yield (lambda after: store.page(Where(), PAGE, after)), name
+
+
+def _asked(memory: MemoryClient) -> Pages:
+    def page(after: UUID | None) -> Page:
+        found = memory.page(Where(), PAGE, after)
+        return Page(list(found.memories), found.after)
+
+    return page
+
+
+class Texts(NamedTuple):
+    """The encoded text of each memory that a lesson names, and how many memories there are."""
+
+    keys: dict[UUID, str]
+    memories: int
+
+
+def read_texts(fetch: Pages, wanted: Collection[UUID], progress: Callable[[int], None]) -> Texts:
+    """Go through the pool once, for the texts of the memories that are wanted; those that were forgotten have none."""
+    keys: dict[UUID, str] = {}
+    count = 0
+    for page in pages(fetch):
+        keys |= {memory.id: memory.asked for memory in page.memories if memory.id in wanted}
+        count += len(page.memories)
+        progress(count)
+    return Texts(keys, count)
+
+
+def general_texts() -> list[str]:
+    """Texts of all sorts, which no agent is likely to be for."""
+    return files("memshare_trainer.consolidation").joinpath("general.txt").read_text(encoding="utf-8").splitlines()
+
 
 BATCH = 200  # vectors that are read at a time
 SURE = 0.5  # weight of evidence from which on it is a pair to train on
+
+
+@dataclass(frozen=True)
+class TextLesson:
+    """A lesson as texts: the candidates for a prompt, and which of them should have been found."""
+
+    query: str
+    documents: tuple[str, ...]
+    positive: tuple[bool, ...]
 
 
 class PoolRecord(NamedTuple):

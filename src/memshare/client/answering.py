@@ -18,10 +18,17 @@ from memshare_broker.observe.safe_text import plain
 from memshare_broker.presence import present
 from memshare_broker.settings import OFFLINE, SERVER_WAIT, Role, Settings
 from memshare_broker.wire.same_text import is_blank
-from memshare_concepts.answering import LONGEST_QUESTION, AnswerFromMemories, answer
+from memshare_concepts.answering import (
+    BY_CONCEPTS,
+    LONGEST_QUESTION,
+    AnswerFromMemories,
+    QuestionConcepts,
+    Related,
+    answer,
+    with_related,
+)
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import OpenQuestions
-from memshare_concepts.question import BY_CONCEPTS, QuestionConcepts, Related, with_related
+from memshare_concepts.open_questions import OpenQuestions
 from memshare_llm.build import open_budget, open_limited, open_metering
 from memshare_llm.chat import Chat, ChatAround, ChatCall, R, RefusedReply, UselessReply
 from memshare_llm.limits.budget import Payer

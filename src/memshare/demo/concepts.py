@@ -16,15 +16,13 @@ from memshare.client.client import Client
 from memshare.client.journey import Journey
 from memshare.demo.play import Progress
 from memshare.files.new_file import new_file
-from memshare_concepts.asking.proposing import Proposer, of_clusters
-from memshare_concepts.asking.round import WantedQuestions
-from memshare_concepts.clusters import Cluster, Clusters
-from memshare_concepts.clusters.clustering import SIZE
+from memshare_concepts.clusters import SIZE, Cluster, Clusters
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.gaps.gaps import find_gaps
-from memshare_concepts.gaps.open_questions import Gap
+from memshare_concepts.gaps import find_gaps
 from memshare_concepts.map.page import Colours, clusters_around, map_page
+from memshare_concepts.open_questions import Gap, WantedQuestions
 from memshare_concepts.pool_graph import PoolConcepts, encode, load
+from memshare_concepts.proposing import Proposer, of_clusters
 from memshare_memory.memory import Memory
 
 POOL = AGENT = "flashcards"

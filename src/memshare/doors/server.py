@@ -30,8 +30,7 @@ from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
 from memshare_broker.settings import Settings
 from memshare_memory.door.bounded_connection import BoundedConnection, Bounds, server_config
-from memshare_memory.door.client import MemoryClient
-from memshare_memory.door.listening import BACKLOG
+from memshare_memory.door.client import BACKLOG, MemoryClient
 
 KEY = "memshare:health"
 KNOWN_FOR = 1.0  # seconds

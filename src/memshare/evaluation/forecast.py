@@ -16,7 +16,7 @@ from memshare_agents.roster import Agent
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Usage
 from memshare_memory.recall.recall import CANDIDATES
-from memshare_trainer.lessons.lesson_log import FIRST_VERSION
+from memshare_trainer.lesson_log import FIRST_VERSION
 from memshare_trainer.percentages import BEGINNING, END
 
 CHARACTERS = 4  # of a token

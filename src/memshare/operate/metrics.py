@@ -26,7 +26,7 @@ from memshare_memory.belief.bandit import BANDIT, Arms, Bandit, as_shown, upper_
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import UNTRIED
 from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
-from memshare_trainer.lessons.lesson_log import RETRIEVERS
+from memshare_trainer.lesson_log import RETRIEVERS
 
 log = logging.getLogger(__name__)
 

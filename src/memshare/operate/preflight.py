@@ -15,7 +15,7 @@ from memshare_llm.chat import RefusedReply, UselessReply
 from memshare_llm.limits.budget import load_prices
 from memshare_llm.models import open_chat
 from memshare_llm.providers.endpoint import OWN
-from memshare_memory.door.listening import check_door
+from memshare_memory.door.client import check_door
 from memshare_memory.encoders.encoder import check_encoder_name
 from memshare_scorer.programs import require_checks
 from memshare_scorer.rubric import all_rubrics, rubric_files

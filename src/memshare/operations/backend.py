@@ -26,7 +26,7 @@ from memshare_broker.wire.messages import LOWEST_PRIORITY, AgentTask, Message, S
 from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.budget import Budget
 from memshare_llm.limits.usage import UsageLog
-from memshare_memory.curate.traces import RECALLED
+from memshare_memory.people import RECALLED
 
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import ConceptsReply

@@ -37,9 +37,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import MAX_MEMORIES
-from memshare_concepts.asking.round import Rounds, State, rounds_of
 from memshare_concepts.decisions import Decisions, Merge, similar_id
-from memshare_concepts.gaps.open_questions import OpenQuestion, OpenQuestions
+from memshare_concepts.open_questions import OpenQuestion, OpenQuestions, Rounds, State, rounds_of
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import JudgedMemory
 
@@ -234,9 +233,9 @@ def _computed(settings: Settings, pool: str) -> ConceptsReply:
     """All of it, with numpy and scipy."""
     from functools import partial
 
-    from memshare_concepts.clusters.cluster_cache import clusters_of
-    from memshare_concepts.clusters.clustering import SIZE
-    from memshare_concepts.gaps.gaps import gaps_now
+    from memshare_concepts.cluster_cache import clusters_of
+    from memshare_concepts.clusters import SIZE
+    from memshare_concepts.gaps import gaps_now
     from memshare_concepts.nearly_same import proposed_names
     from memshare_concepts.pool_graph import encode, load
     from memshare_concepts.summaries import Summaries

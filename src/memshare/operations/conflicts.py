@@ -17,7 +17,7 @@ from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_memory.belief.lift import memory_lift
-from memshare_memory.contradictions.conflicts import same_question
+from memshare_memory.contradictions import same_question
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
 from memshare_memory.memory import folded

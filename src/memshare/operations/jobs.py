@@ -21,8 +21,8 @@ from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import Label
-from memshare_concepts.asking.proposing import EXAMPLES
-from memshare_concepts.asking.round import Told
+from memshare_concepts.open_questions import Told
+from memshare_concepts.proposing import EXAMPLES
 from memshare_concepts.quoting import LONGEST
 from memshare_concepts.summaries import MOST_CHARACTERS
 from memshare_llm.chat import CHARACTERS_PER_TOKEN

@@ -40,9 +40,18 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Name
 from memshare_memory.belief.lift import memory_lift
-from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest, Until
+from memshare_memory.curate.requests import (
+    Edit,
+    Forget,
+    ForgetPreview,
+    NewMemory,
+    RestoredMemories,
+    RestoreForgotten,
+    TrashPage,
+    TrashRequest,
+    Until,
+)
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.forget.answers import ForgetPreview, RestoredMemories, TrashPage
 from memshare_memory.memory import Memory, Revision, Status
 
 EXAMPLES = 20  # memories

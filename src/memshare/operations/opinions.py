@@ -16,10 +16,10 @@ from memshare_broker.delivery.journey_records import OPINION, TAKEN_BACK, note, 
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
-from memshare_memory.admit.wrong_answers import WrongAnswer, least_alike, no_longer_wrong, note_wrong
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import memory_id, saying
+from memshare_memory.people import WrongAnswer, least_alike, no_longer_wrong, note_wrong
 from memshare_memory.stores.store import Where
 
 MOST = 50  # memories that still say what was called wrong

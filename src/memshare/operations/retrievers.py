@@ -90,8 +90,8 @@ def rollback(
     caller.require("admin")
     caller.require_pool(pool)
     with backend.reaching(), names_extra("What retrievers have learnt"):
-        from memshare_trainer.learning.rewriting import roll_back
-        from memshare_trainer.lessons import lesson_log
+        from memshare_trainer import lesson_log
+        from memshare_trainer.rewriting import roll_back
 
         encoder, settings = encoder_in_use(backend.settings, backend.redis), backend.settings
         there = lesson_log.retrievers(backend.redis, encoder)

@@ -19,7 +19,7 @@ from memshare_broker.wire.forms import Label
 from memshare_memory.stores.store import Order, Where
 
 if TYPE_CHECKING:
-    from memshare_concepts.reviews.learner import ReviewLearner
+    from memshare_concepts.reviews import ReviewLearner
 
 MOST_NEW = 10  # memories of a day
 LOOKED_AT = 200  # of the best memories, for those that are new
@@ -71,9 +71,8 @@ def grade(backend: Backend, caller: Caller, pool: Label, memory_id: UUID, grade:
 
 def _learner(backend: Backend, caller: Caller, pool: str, *named: UUID) -> tuple[ReviewLearner, list[UUID]]:
     """A person with the memories that they reviewed, and the best ones, which may be new to them."""
-    from memshare_concepts.graph.concept_graph import ConceptGraph
-    from memshare_concepts.reviews.card import CardStore
-    from memshare_concepts.reviews.learner import ReviewLearner
+    from memshare_concepts.concept_graph import ConceptGraph
+    from memshare_concepts.reviews import CardStore, ReviewLearner
 
     shelf, memories = CardStore(backend.redis, _person(caller)), backend.client.memories
     best = memories.first(Where(pool=pool, status="active"), Order("score"), LOOKED_AT)

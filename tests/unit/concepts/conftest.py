@@ -13,8 +13,8 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Clusters
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.names import key
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from tests.support.clusters import find_clusters

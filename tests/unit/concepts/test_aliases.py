@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Aliases, Merge
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from tests.support.golden_concepts import card_id, levels
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -20,7 +20,7 @@ from memshare_broker.delivery.schema import PARKED
 from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_broker.wire.messages import Turn, Usage
-from memshare_concepts.tasks import Extracting
+from memshare_concepts.worker import Extracting
 from memshare_llm.batches import GATHER_AGAIN, MOST, Batches
 from memshare_llm.chat import RefusedReply, Reply
 from memshare_llm.limits.budget import unmetered

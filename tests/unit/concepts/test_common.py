@@ -5,9 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from memshare_concepts.concept_graph import ConceptGraph, similarity
 from memshare_concepts.decisions import Aliases
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import similarity
 from memshare_concepts.pool_graph import PoolConcepts, in_common
 from memshare_memory.memory import Memory
 

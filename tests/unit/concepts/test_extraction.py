@@ -11,7 +11,7 @@ from memshare_broker.delivery.hops import EXTRACT
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_concepts.extraction import LONGEST, extract, fit_together, hierarchies_schema, stored
-from memshare_concepts.tasks import Extracting
+from memshare_concepts.worker import Extracting
 from memshare_llm.batches import Batches
 from memshare_llm.limits.budget import unmetered
 from memshare_llm.models import NoModel

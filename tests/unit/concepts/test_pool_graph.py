@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import redis
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Decisions, Merge, similar_id
-from memshare_concepts.gaps.open_questions import Gap
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.open_questions import Gap
 from memshare_concepts.pool_graph import PoolConcepts, encode, levels_of, load
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Where, every
 from tests.support.memories import LAYOUT, remembered
 from tests.support.qdrant_server import QdrantProcess

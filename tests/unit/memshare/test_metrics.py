@@ -25,7 +25,7 @@ from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.belief.bandit import Arm, Arms, Credit, as_shown
 from memshare_memory.recall.retriever import PublishedAdapter, adapter_key, version_key
 from memshare_trainer.learn import _counted
-from memshare_trainer.lessons.lesson_log import RETRIEVERS
+from memshare_trainer.lesson_log import RETRIEVERS
 from tests.support.deployment import patient
 
 Values = dict[tuple[str, ...], float]

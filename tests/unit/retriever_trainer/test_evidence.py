@@ -11,13 +11,12 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence, Lesson
 from memshare_memory.recall.retriever import Adapter
+from memshare_trainer import replay_buffer
 from memshare_trainer.labels import Labels
-from memshare_trainer.learn import LearnStage
-from memshare_trainer.learning import replay_buffer
-from memshare_trainer.learning.learner import Learner
-from memshare_trainer.learning.replay_buffer import is_held_out_evidence
-from memshare_trainer.lessons.lesson_log import EVIDENCE_KEPT, LessonLog
-from memshare_trainer.lessons.stored_lesson import LessonChange, Update
+from memshare_trainer.learn import Learner, LearnStage
+from memshare_trainer.lesson import LessonChange, Update
+from memshare_trainer.lesson_log import EVIDENCE_KEPT, LessonLog
+from memshare_trainer.replay_buffer import is_held_out_evidence
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, accepted, helps, lesson, let_wait, notice, word
 
 SUBMITTERS = ("ada", "bob", "cleo", "mallory")

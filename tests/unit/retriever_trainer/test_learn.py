@@ -17,11 +17,11 @@ from memshare_llm.models import NoModel
 from memshare_llm.structured import NeverFits
 from memshare_memory.belief.trust import retriever_key
 from memshare_memory.recall.retriever import Adapter, Retriever
+from memshare_trainer import lesson_log
 from memshare_trainer.labels import Labeller, Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learning.rewriting import roll_back
-from memshare_trainer.lessons import lesson_log
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.rewriting import roll_back
 from tests.support.judge import LabelsByAnswer
 from tests.support.lessons import DIMENSION, ENCODER, FormLabeller, helps, lesson, make_worse
 from tests.support.scripted_chat import ScriptedChat

@@ -11,10 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_memory.recall.retriever import Adapter
-from memshare_trainer.learning.adapter_state import PRIOR, State
-from memshare_trainer.learning.proof import Words
-from memshare_trainer.learning.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
-from memshare_trainer.lessons.lesson import Example, border, compare, gains_of, scores
+from memshare_trainer.lesson import Example, border, compare, gains_of, scores
+from memshare_trainer.proof import PRIOR, State, Words
+from memshare_trainer.step import DECAY, SCALE, SINGLE, TEMPERATURE, step
 
 DIMENSION = 6
 

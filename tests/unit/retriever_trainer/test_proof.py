@@ -18,7 +18,7 @@ from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
 from memshare_memory.belief.trust import Standing, Standings
 from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.recall.retriever import Adapter
-from memshare_trainer.learning.proof import HALF_LIFE, People, Vouching, judged, lower_bound
+from memshare_trainer.proof import HALF_LIFE, People, Vouching, judged, lower_bound
 from tests.support.memories import remembered
 
 SPACE = UUID(int=0)

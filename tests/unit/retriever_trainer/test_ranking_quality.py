@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from memshare_trainer.lessons.lesson import Array, Figure, RankingComparison, compare
+from memshare_trainer.lesson import Array, Figure, RankingComparison, compare
 
 GAINS = np.array([0.9, 0.1, 0.0], dtype=np.float32)
 BEST_FIRST = np.array([3, 2, 1], dtype=np.float32)

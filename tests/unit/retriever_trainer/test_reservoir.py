@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from memshare_trainer.lessons.lesson_log import is_held_out, slot_of
+from memshare_trainer.lesson_log import is_held_out, slot_of
 
 
 def test_while_there_is_room_every_lesson_has_a_slot_of_its_own() -> None:

@@ -12,8 +12,8 @@ from memshare_memory.encoders.encoder import BEFORE
 from memshare_memory.recall.retriever import adapter_key
 from memshare_trainer.labels import Labels
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learning.rewriting import begin_with, roll_back
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
+from memshare_trainer.rewriting import begin_with, roll_back
 from memshare_trainer.status import PoolStatus, Status, read_status
 from tests.support.lessons import ENCODER, FormLabeller, lesson, let_wait, make_hasty, make_worse, word
 

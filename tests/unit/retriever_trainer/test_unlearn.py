@@ -6,10 +6,10 @@ import redis
 
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_memory.recall.retriever import Retriever
+from memshare_trainer import step as unlearning
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.learning import relearn as unlearning
-from memshare_trainer.learning.relearn import unlearn
-from memshare_trainer.lessons.lesson_log import LessonLog, lessons_with
+from memshare_trainer.lesson_log import LessonLog, lessons_with
+from memshare_trainer.step import unlearn
 from tests.support.lessons import ENCODER, FormLabeller, accepted, lesson, let_wait, notice, word
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

@@ -9,7 +9,7 @@ import redis
 
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import Usage
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool

@@ -27,11 +27,11 @@ from memshare.terminal.console import console, errors, panel, print_json, short,
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
-from memshare_concepts.asking.round import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
+from memshare_concepts.open_questions import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 
 if TYPE_CHECKING:
     from memshare.client.client import Client
-    from memshare_concepts.asking.proposing import Proposer
+    from memshare_concepts.proposing import Proposer
     from memshare_memory.memory import Memory
 
 HYPOTHESES = "hypotheses"
@@ -80,7 +80,7 @@ def ask(
         raise BadInput("Give --more-abstract or --more-specific: one of the two.")
     person = submitter or login_name()
     with opened("ask", pool, vectors=True) as found, stopping(GO_ON):
-        from memshare_concepts.asking.proposing import Proposer
+        from memshare_concepts.proposing import Proposer
 
         name = found.concepts.pool
         only_lists = as_json and not yes  # a pool without an agent has questions, too
@@ -121,7 +121,7 @@ def ask(
 def _target(
     found: OpenedConcepts, numbers: list[int], goal: str | None, size: int | None, direction: Direction
 ) -> Target:
-    from memshare_concepts.asking.proposing import of_clusters, of_hypotheses
+    from memshare_concepts.proposing import of_clusters, of_hypotheses
 
     if goal == HYPOTHESES:
         if len(numbers) > 1:

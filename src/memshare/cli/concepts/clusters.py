@@ -17,7 +17,7 @@ from memshare_broker.errors import MemshareError
 from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
-    from memshare_concepts.clusters.cluster import Cluster, Clusters
+    from memshare_concepts.clusters import Cluster, Clusters
     from memshare_concepts.summaries import ClusterSummary
 
 

@@ -25,15 +25,14 @@ from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.safe_text import plain
 from memshare_broker.settings import Settings
-from memshare_concepts.asking.round import Explored, ExploredGaps, WantedQuestions
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import Gap, OpenQuestions
+from memshare_concepts.open_questions import Explored, ExploredGaps, Gap, OpenQuestions, WantedQuestions
 from memshare_llm.limits.budget import in_words, load_prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_llm.models import require_model
 
 if TYPE_CHECKING:
-    from memshare_concepts.asking.proposing import Proposer
+    from memshare_concepts.proposing import Proposer
 
 EXPLORER = "explorer"
 MOST = 500  # questions in a UTC day
@@ -79,7 +78,7 @@ def explore(
         raise BadInput("Give a limit: --calls N, or --budget MONEY.")
     most = count or (max(1, calls // USUAL_CALLS) if calls is not None else MOST)
     with opened("explore", pool, vectors=True) as found:
-        from memshare_concepts.asking.proposing import Proposer
+        from memshare_concepts.proposing import Proposer
 
         settings, name = found.client.settings, found.concepts.pool
         require_model(settings, "agents", "`memshare concepts explore`")
@@ -157,7 +156,7 @@ def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None)
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:
     """The question to ask about a gap: asked in vain by somebody before, or written by the model."""
-    from memshare_concepts.asking.proposing import of_gap
+    from memshare_concepts.proposing import of_gap
 
     if gap.kind == "asked":
         return gap.names[0]

@@ -13,7 +13,7 @@ from memshare.cli.options import By, Json, Pool, login_name
 from memshare.terminal.console import console, errors, print_json, table
 from memshare_broker.errors import BadInput
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import Gap
+from memshare_concepts.open_questions import Gap
 
 
 def gaps(
@@ -52,7 +52,7 @@ def gaps(
 
 def gaps_of(found: OpenedConcepts, decisions: Decisions, size: int | None) -> list[Gap]:
     """The gaps of a pool that was opened with its vectors; questions that somebody asked in vain come first."""
-    from memshare_concepts.gaps.gaps import gaps_now
+    from memshare_concepts.gaps import gaps_now
 
     clusters = found.clusters(size)
     with errors.status("Comparing what concepts mean…"):

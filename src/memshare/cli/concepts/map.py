@@ -35,7 +35,7 @@ def draw_map(
     Example: memshare concepts map --pool physics --out physics.html --open
     """
     with opened("map", pool, vectors=True) as found:
-        from memshare_concepts.clusters.clustering import SIZE
+        from memshare_concepts.clusters import SIZE
         from memshare_concepts.map.page import Colours, clusters_around, map_page
 
         remembered = {} if person is None else _remembered(found, person)
@@ -58,8 +58,7 @@ def draw_map(
 
 def _remembered(found: OpenedConcepts, person: str) -> dict[UUID, float]:
     """The probability that a person remembers each memory that they reviewed."""
-    from memshare_concepts.reviews.card import CardStore
-    from memshare_concepts.reviews.learner import ReviewLearner
+    from memshare_concepts.reviews import CardStore, ReviewLearner
 
     concepts = found.concepts
     learner = ReviewLearner(CardStore(found.redis, person), concepts.pool, concepts.memories, concepts.graph, {})

@@ -20,8 +20,8 @@ from memshare_broker.errors import BadInput
 from memshare_concepts.names import key
 
 if TYPE_CHECKING:
-    from memshare_concepts.clusters.cluster import Cluster, Clusters
-    from memshare_concepts.graph.concept_graph import ConceptGraph
+    from memshare_concepts.clusters import Cluster, Clusters
+    from memshare_concepts.concept_graph import ConceptGraph
     from memshare_concepts.pool_graph import PoolConcepts
 
 Size = Annotated[
@@ -39,8 +39,8 @@ class OpenedConcepts:
 
     def clusters(self, size: int | None) -> Clusters:
         """The clusters of the pool, which was opened with `vectors`; `size` is the mean of the deepest level."""
-        from memshare_concepts.clusters.cluster_cache import clusters_of
-        from memshare_concepts.clusters.clustering import SIZE
+        from memshare_concepts.cluster_cache import clusters_of
+        from memshare_concepts.clusters import SIZE
 
         with errors.status("Finding clusters…"):
             return clusters_of(self.concepts, self.client.settings.data, SIZE if size is None else size)

@@ -14,7 +14,7 @@ from memshare.terminal.ids import counted, find_memory, prompt_and_answer, short
 from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:
-    from memshare_concepts.graph.concept_graph import ConceptLink
+    from memshare_concepts.concept_graph import ConceptLink
     from memshare_concepts.pool_graph import PoolConcepts
 
 GENERAL = 0.5

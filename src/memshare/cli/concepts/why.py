@@ -18,12 +18,11 @@ from memshare.terminal.console import console, print_json, short, styled, table
 from memshare.terminal.ids import concept_names, find_task, short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
-from memshare_concepts.graph.weights import contributions
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
 if TYPE_CHECKING:
-    from memshare_concepts.graph.concept_graph import ConceptGraph
+    from memshare_concepts.concept_graph import ConceptGraph
 
 Missing = Literal["forgotten", "no concepts yet"]
 
@@ -97,6 +96,7 @@ def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
 def _compare(
     found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
+    from memshare_concepts.concept_graph import contributions
 
     graph = found.concepts.graph
     own = graph.vector_of(concepts)

@@ -25,7 +25,7 @@ from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RawMemory, RawRequest
 from memshare_memory.memory import Memory
-from memshare_memory.pool.jobs import Salvaged
+from memshare_memory.pool.known_pools import Salvaged
 from memshare_memory.stores.data_folder import has_pool
 from memshare_memory.stores.store import Where
 

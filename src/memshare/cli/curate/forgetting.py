@@ -20,8 +20,7 @@ from memshare.terminal.console import console, errors, moment, print_json, requi
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.safe_text import plain
-from memshare_memory.curate.requests import Forget, RestoreForgotten
-from memshare_memory.forget.answers import FilesRewritten, ForgetPreview
+from memshare_memory.curate.requests import FilesRewritten, Forget, ForgetPreview, RestoreForgotten
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
 Submitter = Annotated[str | None, typer.Option(help="All memories of this submitter.")]
@@ -104,7 +103,7 @@ def retrievers_without(
         errors.print(f"{needed} They keep it until then.")
         return []
     # Not all who forget have what the trainer takes, so it is imported where it is used.
-    from memshare_trainer.lessons.lesson_log import LessonLog, lessons_with, retrievers, words_with
+    from memshare_trainer.lesson_log import LessonLog, lessons_with, retrievers, words_with
 
     found = []
     settings = client.settings
@@ -130,7 +129,7 @@ def _undone(
         question = f"The retriever of pool {log.pool} had {had} with them. Learn without them?"
         undo = typer.confirm(plain(question), err=True)
     if undo:
-        from memshare_trainer.learning.relearn import unlearn  # torch, which takes more than a second
+        from memshare_trainer.step import unlearn  # torch, which takes more than a second
 
         with errors.status(f"The retriever of pool {log.pool} learns again, without {had} …"):
             version = unlearn(log, gone, submitter).version

@@ -19,8 +19,7 @@ from memshare.terminal.console import console, errors, moment, panel, print_json
 from memshare.terminal.ids import short_id, the_pool
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_concepts.reviews.card import GRADES, CardStore, Grade, Grading, combine, grade
-from memshare_concepts.reviews.learner import ReviewLearner, ReviewPlan
+from memshare_concepts.reviews import GRADES, CardStore, Grade, Grading, ReviewLearner, ReviewPlan, combine, grade
 from memshare_llm.chat import Chat
 
 COLOURS = {"again": "red", "hard": "yellow", "good": "green", "easy": "cyan"}

@@ -22,7 +22,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.belief.trust import Trust, decide, decided
 from memshare_trainer.consolidation.consolidation_state import Consolidated, Job, Report, Trial
-from memshare_trainer.lessons.lesson import Figure
+from memshare_trainer.lesson import Figure
 
 
 def consolidate(

@@ -12,8 +12,8 @@ from memshare.cli.curate.find_memories import tried_in_words
 from memshare.terminal.console import console, styled, table
 from memshare.terminal.ids import counted
 from memshare_trainer.consolidation.consolidation_state import Trial
-from memshare_trainer.lessons.lesson_log import FIRST_VERSION
-from memshare_trainer.lessons.stored_lesson import Update
+from memshare_trainer.lesson import Update
+from memshare_trainer.lesson_log import FIRST_VERSION
 from memshare_trainer.status import ConsolidationStatus, PoolStatus, Status
 
 MOST_SUBMITTERS = 6  # in the table; JSON has all

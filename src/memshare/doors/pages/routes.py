@@ -44,7 +44,7 @@ from memshare.operations.caller import LOCAL_NAME, Caller
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import BadInput, MemshareError, NotYet
 from memshare_broker.wire.forms import readable
-from memshare_concepts.map.files import FILES as MAP_FILES
+from memshare_concepts.map import FILES as MAP_FILES
 
 FILES: dict[str, tuple[ModuleType, str]] = {
     "/docs": (pages, "static/docs.html"),

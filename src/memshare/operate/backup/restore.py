@@ -32,8 +32,7 @@ from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer, open_signer
 from memshare_memory.encoders.encoder import first_name, folder_of, origin_of
-from memshare_memory.pool.jobs import Refilled, RefillJob
-from memshare_memory.pool.known_pools import RESTORING
+from memshare_memory.pool.known_pools import RESTORING, Refilled, RefillJob
 from memshare_memory.stores import data_folder
 
 _AT_ONCE = 500  # keys of a round trip

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from memshare_concepts.asking.proposing import CALLS, TOO_ALIKE, Proposer
-from memshare_concepts.asking.round import Target, WantedQuestions
+from memshare_concepts.open_questions import Target, WantedQuestions
+from memshare_concepts.proposing import CALLS, TOO_ALIKE, Proposer
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat

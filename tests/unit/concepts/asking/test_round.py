@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from memshare_concepts.asking.round import Near, ProposedQuestion, Round, Rounds, Target, WantedQuestions
+from memshare_concepts.open_questions import Near, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from memshare_broker.errors import BadInput
-from memshare_concepts.asking.proposing import EXAMPLES, of_clusters, of_gap, of_hypotheses
 from memshare_concepts.decisions import Aliases
-from memshare_concepts.gaps.gaps import unconnected
+from memshare_concepts.gaps import unconnected
 from memshare_concepts.pool_graph import PoolConcepts
+from memshare_concepts.proposing import EXAMPLES, of_clusters, of_gap, of_hypotheses
 from tests.unit.concepts.conftest import FlashcardPool
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 import redis
 
-from memshare_concepts.clusters import Clusters
-from memshare_concepts.clusters.cluster_cache import FOLDER, KEPT, clusters_by_size, clusters_of
-from memshare_concepts.clusters.clustering import SIZE
+from memshare_concepts.cluster_cache import FOLDER, KEPT, clusters_by_size, clusters_of
+from memshare_concepts.clusters import SIZE, Clusters
 from memshare_concepts.decisions import Decisions, Merge
 from memshare_concepts.pool_graph import PoolConcepts, load
 from memshare_memory.curate.requests import Edit, Forget

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare_concepts.clusters import Clusters
-from memshare_concepts.clusters.clustering import SIZE, memberships, partition
+from memshare_concepts.clusters import SIZE, Clusters, memberships, partition
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.map.page import lay_out
 from tests.support.clusters import find_clusters
 from tests.unit.concepts.conftest import FlashcardPool

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from memshare_concepts.clusters.clustering import CONCEPTS, NEIGHBOURS, neighbours
+from memshare_concepts.clusters import CONCEPTS, NEIGHBOURS, neighbours
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 40, 700])

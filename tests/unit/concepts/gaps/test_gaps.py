@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from memshare_concepts.clusters import Cluster, Clusters, Topic
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.flashcards import flashcards
-from memshare_concepts.gaps.gaps import find_gaps, thin, unconnected, unexplained
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.gaps import find_gaps, thin, unconnected, unexplained
 from memshare_concepts.names import key
 from tests.unit.concepts.conftest import FlashcardPool
 

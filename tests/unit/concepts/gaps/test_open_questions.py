@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare_concepts.gaps import open_questions
-from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts import open_questions
+from memshare_concepts.open_questions import OpenQuestions
 
 
 def test_a_question_that_comes_up_again_is_one_gap_with_a_short_id(redis_client: redis.Redis) -> None:

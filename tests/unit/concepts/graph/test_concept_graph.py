@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import contributions, similarity
+from memshare_concepts.concept_graph import ConceptGraph, contributions, similarity
 from tests.support.golden_concepts import card_id, levels, verbatim_graph
 
 

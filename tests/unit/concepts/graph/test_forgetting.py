@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.concept_index import KEPT_FROM
+from memshare_concepts.concept_graph import ConceptGraph
+from memshare_concepts.concept_index import KEPT_FROM
 from tests.support.consistent_vectors import ConsistentVectors
 from tests.support.golden_concepts import card_id, levels
 

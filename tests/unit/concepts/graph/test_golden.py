@@ -7,8 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.graph.weights import similarity
+from memshare_concepts.concept_graph import ConceptGraph, similarity
 from tests.support.consistent_vectors import ConsistentVectors
 from tests.support.golden_concepts import card_id, golden, levels, verbatim_graph
 from tests.support.shipped_embedding import Vector, shipped_embedding, shipped_union

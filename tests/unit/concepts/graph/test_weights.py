@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_concepts.graph.weights import intersection, mean, normalised, similarity, trimmed
+from memshare_concepts.concept_graph import intersection, mean, normalised, similarity, trimmed
 
 CATS, DOGS, BOTH = {"Cat": 1.0}, {"Dog": 1.0}, {"Cat": 0.5, "Dog": 0.5}
 

@@ -7,9 +7,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from memshare_concepts.clusters.cluster_cache import FOLDER
+from memshare_concepts.cluster_cache import FOLDER
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Aliases
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.map.page import MOST, clusters_around, similarities
 from memshare_concepts.pool_graph import PoolConcepts
 from memshare_memory.memory import Memory

@@ -6,8 +6,8 @@ from uuid import UUID, uuid4
 
 import redis
 
-from memshare_concepts.reviews.card import CardStore, Review, Ungraded
-from memshare_memory.forget.reviews import drop_cards, forget_person
+from memshare_concepts.reviews import CardStore, Review, Ungraded
+from memshare_memory.people import drop_cards, forget_person
 
 ONE, OTHER, THIRD = uuid4(), uuid4(), uuid4()
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from memshare_concepts.quoting import LONGEST
-from memshare_concepts.reviews.card import combine, grade
+from memshare_concepts.reviews import combine, grade
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.memory import Memory
 from tests.support.scripted_chat import ScriptedChat

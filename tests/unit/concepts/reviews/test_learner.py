@@ -7,8 +7,7 @@ from pathlib import Path
 
 import redis
 
-from memshare_concepts.reviews.card import CardStore, Ungraded
-from memshare_concepts.reviews.learner import ReviewLearner
+from memshare_concepts.reviews import CardStore, ReviewLearner, Ungraded
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory

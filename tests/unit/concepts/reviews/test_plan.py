@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from memshare_concepts.reviews.card import CardState
-from memshare_concepts.reviews.learner import ReviewPlan, plan
+from memshare_concepts.reviews import CardState, ReviewPlan, plan
 
 NOW = 1_000_000.0
 A, B, C, D, E = (UUID(int=number) for number in range(1, 6))
 
 
 def known(probability: float, due: float = NOW - 1, *, learnt: bool = True) -> CardState:
-    return CardState(due, probability, stability=3, difficulty=5, learnt=learnt)
+    return CardState(due, probability, stability=3, learnt=learnt)
 
 
 def of(

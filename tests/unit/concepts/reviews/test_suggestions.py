@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import uuid4
 
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.extraction import Levels
-from memshare_concepts.graph.concept_graph import ConceptGraph
-from memshare_concepts.reviews.learner import suggestions
+from memshare_concepts.reviews import suggestions
 from memshare_memory.memory import Memory
 
 

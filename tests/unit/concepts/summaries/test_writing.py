@@ -8,8 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from memshare_concepts.clusters.cluster import Cluster, Topic
-from memshare_concepts.graph.concept_graph import ConceptGraph
+from memshare_concepts.clusters import Cluster, Topic
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import levels_of
 from memshare_concepts.quoting import LONGEST
 from memshare_concepts.summaries import MOST_CHARACTERS, MOST_READ, ClusterSummary, reading, summarise

@@ -8,11 +8,11 @@ import redis
 
 from memshare_broker.wire.grades import GradedTask, JudgedAnswer, MemoriesCredited, VerdictTask
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
+from memshare_memory.admit.crediting import Usual, usual_score
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.belief.reward import Usual, usual
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -129,7 +129,7 @@ def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
     assert np.linalg.norm(arm.b) == pytest.approx(first + second + verdict, rel=0.05), (
         "along features that differ little"
     )
-    assert usual(redis_client, "poem", "limerick") == Usual(2, 60)
+    assert usual_score(redis_client, "poem", "limerick") == Usual(2, 60)
 
 
 def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage, ranking: CredibilityRanking) -> None:

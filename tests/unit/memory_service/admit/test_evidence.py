@@ -13,7 +13,7 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.grades import GradedTask, JudgedAnswer, VerdictTask
 from memshare_broker.wire.lessons import Evidence, LessonTask
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.lessons import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
+from memshare_memory.admit.after import EVIDENCE_AT_ONCE, FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms, GradeOfKind
 from memshare_memory.belief.trust import waiting_key

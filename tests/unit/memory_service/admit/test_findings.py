@@ -12,10 +12,9 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.lessons import Compared, ComparedPairs, Extracted, ExtractTask, NotedConcepts
 from memshare_broker.wire.messages import Learnt, Usage
-from memshare_memory.admit.after import note_compared, note_concepts
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons, note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten

@@ -9,7 +9,7 @@ import redis
 
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.messages import OutsidePair, Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking

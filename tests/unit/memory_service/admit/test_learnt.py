@@ -11,7 +11,7 @@ from memshare_broker.delivery.stage import Outcome
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.lessons import CompareTask
 from memshare_broker.wire.messages import Learnt
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.pool.pool import Pool

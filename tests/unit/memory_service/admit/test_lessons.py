@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.lessons import LessonTask
-from memshare_memory.admit.lessons import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
+from memshare_memory.admit.after import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.trust import retriever_key
 from memshare_memory.pool.pool import Pool

@@ -9,7 +9,7 @@ import redis
 
 from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Examples, Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.lift import Side, groups, how_many_key, lift_key, memory_lift
 from memshare_memory.curate.curate import Curate

@@ -10,7 +10,7 @@ import redis
 from memshare_broker.wire.grades import Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.admission import outdated
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import Found
 from memshare_memory.memory import KNOWLEDGE, Memory

@@ -11,7 +11,7 @@ from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.wire.grades import GradedTask, Settlement
 from memshare_broker.wire.messages import AgentPair, PartAnswer, PartPair, Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms
 from memshare_memory.curate.forgetting import Forgetting

@@ -11,7 +11,7 @@ import redis
 from memshare_broker.wire.grades import PROGRAM
 from memshare_broker.wire.messages import OutsidePair
 from memshare_broker.wire.spaces import Spaces
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.lift import LEAST_OF_MEMORY, LiftSums, TaskGroup
 from memshare_memory.belief.promotions import BY_RULE, HELPED, Promotions, Proposal

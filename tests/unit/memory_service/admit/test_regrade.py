@@ -7,7 +7,7 @@ import redis
 
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
 from memshare_broker.wire.messages import RegradePair, Usage
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate

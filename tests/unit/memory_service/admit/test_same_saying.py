@@ -9,7 +9,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import Settlement
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms, Credit, in_general
 from memshare_memory.curate.curate import Curate

@@ -17,7 +17,7 @@ from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import SeedPair
 from memshare_memory.admit.admission import NEAR_DUPLICATE, SAME_ANSWERS, memory_of, that_stands
-from memshare_memory.admit.lessons import FEWEST_CANDIDATES, Lessons
+from memshare_memory.admit.after import FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms

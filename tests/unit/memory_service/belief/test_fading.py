@@ -6,6 +6,7 @@ import redis
 
 from memshare_memory.belief.bandit import (
     _SINCE,
+    ARMS,
     Arm,
     Arms,
     Array,
@@ -13,7 +14,6 @@ from memshare_memory.belief.bandit import (
     Credit,
     D,
     GivenCredit,
-    arms_key,
     given_key,
     in_general,
     less,
@@ -144,7 +144,7 @@ def test_what_is_left_of_what_somebody_gave_is_taken_back_and_no_more(
     calendar.day += 90
     arms.add("poem", "2", [Credit(LAMP.id, X, 0.9)], submitter="ada")
     calendar.day += 45
-    sums, given = redis_client.hget(arms_key("poem"), str(LAMP.id)), GivenCredit(redis_client, bandit)
+    sums, given = redis_client.hget(ARMS + "poem", str(LAMP.id)), GivenCredit(redis_client, bandit)
     in_trash = less(str(sums), given.of("poem", [LAMP.id])[LAMP.id]["mallory"], bandit)
 
     assert given.take_back("mallory") == 1
@@ -167,7 +167,7 @@ def test_all_that_was_given_taken_back_leaves_nothing(
     assert np.linalg.eigvalsh(arm_of(arms).a).min() > 1 - 1e-12, "never less than at first"
     given.take_back("ada")
 
-    assert redis_client.hlen(arms_key("poem")) == 0
+    assert redis_client.hlen(ARMS + "poem") == 0
 
 
 def test_a_word_in_place_of_an_older_one_leaves_nothing_of_it(arms: Arms, calendar: Calendar) -> None:
@@ -183,7 +183,7 @@ def test_credit_from_before_it_faded_fades_from_one_day_on_and_is_taken_back(
     arms: Arms, calendar: Calendar, redis_client: redis.Redis
 ) -> None:
     old = " ".join(repr(float(number)) for number in (1, *np.outer(X, X)[np.triu_indices(D)], *(1.5 * X)))
-    redis_client.hset(arms_key("poem"), str(LAMP.id), old)
+    redis_client.hset(ARMS + "poem", str(LAMP.id), old)
     redis_client.hset(given_key("poem", "ada"), str(LAMP.id), old)
     redis_client.sadd("memshare:credits_by", "poem\x1fada")
     calendar.day = _SINCE - 3

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import redis
 
+from memshare_memory.admit.crediting import Usual, usual_score
 from memshare_memory.belief.bandit import INDEX, Arms, Credit, GivenCredit, GradeOfKind, less
-from memshare_memory.belief.reward import Usual, usual
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
 X = np.array([0.7, 0.1, 0.2, 0.3, 0.4, 0.5])
@@ -43,7 +43,7 @@ def test_what_a_submitters_tasks_gave_is_taken_back_and_the_rest_stays(
         assert arm.a == pytest.approx(was.a, abs=1e-9)
         assert arm.b == pytest.approx(was.b, abs=1e-9)
     assert arms.of("logic", [BOAT])[0].credits == 0
-    assert usual(redis_client, "poem", "sonnet") == Usual(1, 80)
+    assert usual_score(redis_client, "poem", "sonnet") == Usual(1, 80)
     assert {str(one).partition("\x1f")[2] for one in redis_client.smembers(INDEX)} == {"ada"}
 
 

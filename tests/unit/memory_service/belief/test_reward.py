@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import redis
 
+from memshare_memory.admit.crediting import BEST, Usual, reward_of_score, reward_of_verdict, usual_score
 from memshare_memory.belief.bandit import ALPHA, Arm, Arms, Array, GradeOfKind, features, in_general, upper_bounds
-from memshare_memory.belief.reward import BEST, Usual, of_score, of_verdict, usual
 from memshare_memory.memory import FLOOR
 from tests.support.memories import remembered
 
@@ -56,7 +56,7 @@ def test_no_series_of_verified_answers_puts_a_memory_below_an_untried_one_in_any
     for _ in range(HISTORIES):
         arm = Arm.untried()
         for x, share in history(chance):
-            arm = arm.credited(x, of_verdict(1), share)
+            arm = arm.credited(x, reward_of_verdict(1), share)
             assert p_of(arm, x) > ALPHA
         others = [some(chance) for some in (context, extreme) for _ in range(20)]
         assert min(p_of(arm, other) for other in others) >= ALPHA - 1e-9
@@ -67,7 +67,7 @@ def test_what_is_certain_of_far_tasks_is_not_held_against_a_memory_in_a_near_one
     arm = Arm.untried()
     for similarity, score, length in far:
         x = features(remembered("A lamp", score=score)[0], "x" * length, similarity)
-        arm = arm.credited(x, of_verdict(1), weight=20_000)
+        arm = arm.credited(x, reward_of_verdict(1), weight=20_000)
         assert p_of(arm, x) >= ALPHA, "however certain it is"
 
     assert p_of(arm, in_general(remembered("A lamp", score=100)[0])) >= ALPHA
@@ -78,12 +78,12 @@ def test_a_rejected_answer_lowers_a_memory_the_more_the_larger_its_share() -> No
     for _ in range(HISTORIES):
         arm = Arm.untried()
         for x, share in history(chance):
-            arm = arm.credited(x, of_verdict(float(chance.random() < 0.8)), share)
+            arm = arm.credited(x, reward_of_verdict(float(chance.random() < 0.8)), share)
         x = context(chance)
         if p_of(arm, x) <= FLOOR:
             continue  # it is not shown, so no answer rests on it
         before = p_of(arm, x)
-        fallen = [before - p_of(arm.credited(x, of_verdict(0), share), x) for share in (0.25, 0.5, 1.0)]
+        fallen = [before - p_of(arm.credited(x, reward_of_verdict(0), share), x) for share in (0.25, 0.5, 1.0)]
         assert 0 < fallen[0] < fallen[1] < fallen[2]
         assert all(part >= share * fallen[2] for part, share in zip(fallen, (0.25, 0.5, 1), strict=True))
 
@@ -91,7 +91,7 @@ def test_a_rejected_answer_lowers_a_memory_the_more_the_larger_its_share() -> No
 def test_a_larger_share_in_a_verified_answer_raises_a_memory_more() -> None:
     x = in_general(remembered("A lamp", score=90)[0])
 
-    p = [p_of(Arm.untried().credited(x, of_verdict(1), share), x) for share in (0.1, 0.2, 0.6)]
+    p = [p_of(Arm.untried().credited(x, reward_of_verdict(1), share), x) for share in (0.1, 0.2, 0.6)]
 
     assert ALPHA < p[0] < p[1] < p[2]
 
@@ -135,7 +135,7 @@ def test_fading_never_puts_a_memory_that_was_found_right_below_an_untried_one(al
 def test_a_score_earns_what_it_is_above_or_below_the_usual(
     score: float, tasks: int, mean: float, expected: float
 ) -> None:
-    assert of_score(score, Usual(tasks, mean)) == pytest.approx(expected, abs=1e-4)
+    assert reward_of_score(score, Usual(tasks, mean)) == pytest.approx(expected, abs=1e-4)
 
 
 def test_what_is_usual_is_the_mean_of_the_tasks_of_a_kind_each_counted_once(redis_client: redis.Redis) -> None:
@@ -143,6 +143,6 @@ def test_what_is_usual_is_the_mean_of_the_tasks_of_a_kind_each_counted_once(redi
     for journey, kind, score in (("1", "sonnet", 20.0), ("1", "sonnet", 20.0), ("2", "sonnet", 40), ("3", None, 90)):
         arms.add("poem", journey, [], graded=GradeOfKind(kind, score))
 
-    assert usual(redis_client, "poem", "sonnet") == Usual(2, 30)
-    assert usual(redis_client, "poem", None) == Usual(1, 90)
-    assert usual(redis_client, "logic", None) == Usual(0, 0)
+    assert usual_score(redis_client, "poem", "sonnet") == Usual(2, 30)
+    assert usual_score(redis_client, "poem", None) == Usual(1, 90)
+    assert usual_score(redis_client, "logic", None) == Usual(0, 0)

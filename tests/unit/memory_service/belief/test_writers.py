@@ -4,7 +4,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.messages import OutsidePair
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.writers import PEOPLE, Reading, Writers, writers, writers_key
 from memshare_memory.pool.pool import Pool

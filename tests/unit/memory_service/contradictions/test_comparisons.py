@@ -6,11 +6,10 @@ import redis
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.grades import Settlement
 from memshare_broker.wire.lessons import CompareTask, LessonTask
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.trust import Trust, decide
-from memshare_memory.contradictions.comparisons import rivals_of
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts, rivals_of
 from memshare_memory.memory import KNOWLEDGE
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall

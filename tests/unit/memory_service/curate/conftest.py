@@ -10,8 +10,8 @@ import redis
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.pool.pool import Pool
-from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.edge_store import EdgeStore
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Layout, Store
 from tests.support.qdrant_server import emptied
 from tests.support.word_encoder import WordEncoder

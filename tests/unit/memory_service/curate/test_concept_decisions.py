@@ -9,10 +9,10 @@ import redis
 
 from memshare.operate.backup.archive import lasts
 from memshare_concepts.decisions import Decisions, Merge
-from memshare_memory.curate.concept_decisions import dismissed_key, merges_key
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.people import DISMISSED, MERGES
 from tests.support.memories import remembered
 
 AT = datetime(2026, 5, 1, tzinfo=UTC)
@@ -64,5 +64,5 @@ def test_who_decided_is_forgotten_with_the_person(memory: MemoryClient, decision
 
 
 def test_a_backup_has_the_decisions() -> None:
-    assert lasts(merges_key("physics"))
-    assert lasts(dismissed_key("physics"))
+    assert lasts(MERGES + "physics")
+    assert lasts(DISMISSED + "physics")

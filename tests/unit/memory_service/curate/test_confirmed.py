@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.messages import Shown
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.confirmed import unconfirmed
+from memshare_memory.belief.promotions import unconfirmed
 from memshare_memory.curate.curate import Curate, hide_expired
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory

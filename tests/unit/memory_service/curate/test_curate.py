@@ -24,7 +24,7 @@ from memshare_memory.pool.owner import WRITERS
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Hit, Layout, Store, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

@@ -6,7 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.messages import RegradePair
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting

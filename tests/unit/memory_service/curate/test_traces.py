@@ -17,7 +17,7 @@ from memshare_broker.errors import GiveUp
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.messages import AgentTask, Usage, derived_id
 from memshare_llm.limits.usage import Charge, UsageLog
-from memshare_memory.curate.traces import remove_traces
+from memshare_memory.curate.forgetting import remove_traces
 
 SECRET = "the zebra at the gate"
 MEMORY, OTHER = derived_id("a memory"), derived_id("another one")

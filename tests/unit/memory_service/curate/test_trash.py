@@ -14,11 +14,11 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
-from memshare_memory.forget.trash import INDEX, KEEP_SECONDS
 from memshare_memory.memory import Credibility, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where
+from memshare_memory.trash import INDEX, KEEP_SECONDS
 from tests.support.memories import remembered
 
 

@@ -20,8 +20,7 @@ import redis
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.bounded_connection import LARGEST_HEAD
-from memshare_memory.door.client import LARGEST_BODY, MemoryClient
-from memshare_memory.door.listening import listen, socket_of
+from memshare_memory.door.client import LARGEST_BODY, MemoryClient, listen, socket_of
 from memshare_memory.door.messages import RecallRequest, Refusal
 from memshare_memory.pool.pool import Pool
 from tests.support.deployment import patient

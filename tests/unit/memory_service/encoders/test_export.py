@@ -17,8 +17,7 @@ from tokenizers import Tokenizer
 
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_memory.encoders.export import TEXTS, export, reference_vectors, why_refused
-from memshare_memory.encoders.export_folder import export_folder, read_export
-from memshare_memory.encoders.onnx_encoder import OnnxEncoder
+from memshare_memory.encoders.onnx_encoder import OnnxEncoder, export_folder, read_export
 from memshare_memory.encoders.open_encoder import open_model
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
 from tests.support.deployment import ROOT, wait_for
@@ -234,7 +233,7 @@ def test_a_process_that_fails_says_so_with_its_last_words(tmp_path: Path) -> Non
 EXPORTS = """
 import sys
 from pathlib import Path
-from memshare_memory.encoders.export_folder import exported
+from memshare_memory.encoders.onnx_encoder import exported
 exported(None, None, Path(sys.argv[1]))
 """
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memshare_memory.encoders.encoder import UNLIMITED, Encoder
-from memshare_memory.encoders.reach import Reach, WithinReach, within_reach
+from memshare_memory.encoders.open_encoder import Reach, WithinReach, within_reach
 
 NEAR = Reach(np.array([1, 0], dtype=np.float32), -0.9)
 

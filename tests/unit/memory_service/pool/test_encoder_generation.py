@@ -14,8 +14,8 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_memory.belief.bandit import Arms, Bandit, Credit, in_general
 from memshare_memory.encoders.encoder import BUNDLED, ENCODER, bundled_folder, folder_of, origin_of, tuned_name
-from memshare_memory.encoders.reach import Reach
-from memshare_memory.pool.encoder_generation import EXPORTS, encoder_named, name_in_use, open_pool
+from memshare_memory.encoders.open_encoder import Reach
+from memshare_memory.pool.pool import EXPORTS, encoder_named, name_in_use, open_pool
 from memshare_memory.stores.open_store import layout_in_use
 from memshare_memory.stores.store import Where
 from tests.support.memories import remembered

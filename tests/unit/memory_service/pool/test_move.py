@@ -10,7 +10,7 @@ import pytest
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Move
 from memshare_memory.recall.recall import vectors_of
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Page, Store, Where, every, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

@@ -12,7 +12,7 @@ from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout
 from tests.support.word_encoder import WordEncoder
 

@@ -12,7 +12,7 @@ import pytest
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Embedding
-from memshare_memory.pool.jobs import RefillJob
+from memshare_memory.pool.known_pools import RefillJob
 from memshare_memory.pool.refill import refill
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Where, every, search_one

@@ -15,7 +15,7 @@ from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores import points
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Vectors, Where, every
 from tests.support.memories import remembered
 from tests.support.terminal import Terminal

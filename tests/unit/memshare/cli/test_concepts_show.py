@@ -11,9 +11,9 @@ import pytest
 
 from memshare.cli.concepts.show import show_concept, show_memory
 from memshare.terminal.ids import concept_names
+from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.decisions import Aliases
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.graph.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import PoolConcepts, levels_of
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

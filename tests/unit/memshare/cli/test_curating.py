@@ -24,7 +24,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 from tests.support import prepared_python
 from tests.support.deployment import ROOT, patient, wait_for
 from tests.support.lessons import ENCODER as FORMS

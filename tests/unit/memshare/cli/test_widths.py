@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from memshare_broker.settings import Settings
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered

@@ -11,7 +11,7 @@ import redis
 from memshare import BadInput, Forbidden, Memory, NotFound
 from memshare.operations.backend import Backend
 from memshare_llm.limits.budget import Cap, Holder
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 

@@ -17,7 +17,7 @@ from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import VerdictTask
 from memshare_broker.wire.lessons import Evidence
-from memshare_memory.admit.lessons import Lessons
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.trust import waiting_key
 from memshare_memory.curate.requests import NewMemory

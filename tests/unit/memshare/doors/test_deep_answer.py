@@ -17,7 +17,7 @@ from memshare.operations.backend import Backend
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.presence import agent_files
 from memshare_broker.settings import Settings
-from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.open_questions import OpenQuestions
 from memshare_llm.build import open_budget
 from memshare_llm.limits.budget import Cap, Holder
 from memshare_memory.curate.requests import NewMemory

@@ -16,8 +16,8 @@ from memshare.operations.caller import local_caller
 from memshare.operations.needs import needs
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
-from memshare_memory.belief.confirmed import note_used
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.belief.promotions import note_used
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id

@@ -9,8 +9,8 @@ import redis
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
-from memshare_memory.admit.wrong_answers import WRONG_ANSWERS
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.people import WRONG_ANSWERS
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded

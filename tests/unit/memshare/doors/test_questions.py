@@ -6,9 +6,16 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare_concepts.asking.round import Near, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 from memshare_concepts.decisions import Decisions
-from memshare_concepts.gaps.open_questions import OpenQuestions
+from memshare_concepts.open_questions import (
+    Near,
+    OpenQuestions,
+    ProposedQuestion,
+    Round,
+    Rounds,
+    Target,
+    WantedQuestions,
+)
 from tests.unit.memshare.doors.conftest import Tokened, bodies
 
 PLACE = "/v1/concepts/logic/question"

@@ -67,7 +67,7 @@ def test_a_recall_is_one_request_of_the_memory_service_and_says_what_its_memorie
 
     assert asked == ["recall"]
     assert memory["credits"] == 1
-    assert memory["credibility"] == memories.judge_one(known.id).credibility.p != 1
+    assert memory["credibility"] == memories.judge([known.id])[0].credibility.p != 1
 
 
 def test_a_recall_as_messages_can_be_put_before_the_task(here: TestClient, shelf: dict[str, str]) -> None:

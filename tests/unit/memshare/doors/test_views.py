@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.belief.lift import LiftSums, TaskGroup
-from memshare_memory.contradictions.conflicts import Conflicts
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id
 from tests.unit.memshare.doors.conftest import Tokened

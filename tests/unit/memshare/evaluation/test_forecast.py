@@ -16,7 +16,7 @@ from memshare.evaluation.request import ExperimentRequest
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
 from memshare_llm.limits.budget import load_prices
-from memshare_trainer.lessons.lesson_log import FIRST_VERSION
+from memshare_trainer.lesson_log import FIRST_VERSION
 from tests.support.counted_queues import CountedQueues
 from tests.support.sub_questions import agents_with_sub_questions
 

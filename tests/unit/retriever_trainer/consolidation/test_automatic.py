@@ -15,8 +15,8 @@ from memshare_memory.belief.trust import retriever_key
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
-from memshare_trainer.consolidation.automatic import Automatic, is_at_hand, is_trainable
-from memshare_trainer.lessons.lesson_log import RETRIEVERS
+from memshare_trainer.lesson_log import RETRIEVERS
+from memshare_trainer.worker import Automatic, is_at_hand, is_trainable
 from tests.support.deployment import ended, wait_for
 
 

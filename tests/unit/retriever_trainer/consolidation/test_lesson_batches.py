@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_trainer.consolidation.finetune import QUESTIONS, TextLesson, batches
+from memshare_trainer.consolidation.finetune import QUESTIONS, batches
+from memshare_trainer.consolidation.pool_record import TextLesson
 
 TEA = TextLesson("tea", ("moss", "recipe"), (True, False))
 OUTCOME = TextLesson("snow", ("fog",), (True,))

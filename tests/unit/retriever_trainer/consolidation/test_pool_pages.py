@@ -16,7 +16,7 @@ from memshare_memory.pool.pool import Pages
 from memshare_memory.recall.recall import vectors_of
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
-from memshare_trainer.consolidation.pool_pages import PAGE, pool_pages
+from memshare_trainer.consolidation.pool_record import PAGE, pool_pages
 from tests.support.word_encoder import WordEncoder
 
 

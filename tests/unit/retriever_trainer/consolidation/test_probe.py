@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from memshare_trainer.consolidation.check import ProbePair, ndcg, ndcg_each, pairs
+from memshare_trainer.consolidation.finetune import ProbePair, ndcg, ndcg_each, pairs
 from tests.support.word_encoder import WordEncoder
 
 CATS = ProbePair(question="grey cats", statement="grey cats purr")

@@ -15,13 +15,12 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_memory.encoders.encoder import BEFORE, BUNDLED, bundled_folder, folder_of
 from memshare_memory.memory import Memory
-from memshare_memory.pool.encoder_generation import EXPORTS, name_in_use, open_pool
-from memshare_memory.pool.pool import Pool
+from memshare_memory.pool.pool import EXPORTS, Pool, name_in_use, open_pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
 from memshare_trainer.consolidation.consolidation import Consolidation
 from memshare_trainer.learn import LearnStage
-from memshare_trainer.lessons.lesson_log import LessonLog
+from memshare_trainer.lesson_log import LessonLog
 from tests.support.lessons import FormLabeller
 from tests.support.memories import remembered
 from tests.support.qdrant_server import emptied

@@ -13,7 +13,7 @@ from memshare.client.replies import Accepted
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message, Usage
 from memshare_memory.belief.lift import Lift
-from memshare_memory.forget.answers import ForgetPreview, RestoredMemories
+from memshare_memory.curate.requests import ForgetPreview, RestoredMemories
 from memshare_memory.memory import Memory, Mode, Status
 from memshare_memory.stores.store import SortKey
 

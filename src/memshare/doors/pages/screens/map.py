@@ -70,7 +70,7 @@ def picture(visit: Visit) -> Streamed:
 
 def _draw(settings: Settings, pool: str) -> tuple[str, ...]:
     """The lines of the page; it needs numpy and scipy."""
-    from memshare_concepts.clusters.clustering import SIZE
+    from memshare_concepts.clusters import SIZE
     from memshare_concepts.map.page import Colours, clusters_around, map_page
     from memshare_concepts.pool_graph import load
 

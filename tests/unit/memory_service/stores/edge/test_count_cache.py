@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 
 from memshare_memory.memory import Status
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import EXACT, Where
 from tests.support.memories import LAYOUT, Item, remembered
 

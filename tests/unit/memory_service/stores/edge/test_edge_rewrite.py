@@ -10,8 +10,8 @@ import pytest
 
 from memshare_memory.memory import Memory
 from memshare_memory.recall.recall import vectors_of
-from memshare_memory.stores.edge import edge_folder
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores import edge_folder
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Layout, Where, search_one
 from tests.support.memories import remembered
 from tests.support.word_encoder import WordEncoder

@@ -15,9 +15,8 @@ import pytest
 import qdrant_edge as edge
 
 from memshare_broker.errors import BadInput, TryAgain
-from memshare_memory.stores import points
-from memshare_memory.stores.edge import edge_engine, edge_folder, edge_store
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores import edge_engine, edge_folder, edge_store, points
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Where, search_one
 from tests.support.memories import LAYOUT, at, remembered
 
@@ -27,7 +26,7 @@ ANOTHER = """
 import os, sys
 from pathlib import Path
 from memshare_broker.errors import MemshareError
-from memshare_memory.stores.edge.edge_store import EdgeStore
+from memshare_memory.stores.edge_store import EdgeStore
 from tests.support.memories import LAYOUT, at, remembered
 
 folder, then = Path(sys.argv[1]), sys.argv[2]

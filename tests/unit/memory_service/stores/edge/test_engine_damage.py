@@ -15,9 +15,9 @@ import pytest
 
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_memory.memory import Memory
-from memshare_memory.stores.edge import integrity
-from memshare_memory.stores.edge.edge_store import EdgeStore
-from memshare_memory.stores.edge.integrity import no_panic
+from memshare_memory.stores import edge_integrity
+from memshare_memory.stores.edge_integrity import no_panic
+from memshare_memory.stores.edge_store import EdgeStore
 from memshare_memory.stores.store import Damaged, Where, every, search_one
 from tests.support.damage import harm
 from tests.support.memories import LAYOUT, Item, at, remembered
@@ -129,10 +129,10 @@ def test_a_killed_pool_that_lost_memories_is_refused_on_the_same_start_of_the_ma
     folder = copied(killed, tmp_path / "pool")
     more = 7
     with (folder / "tally.bin").open("r+b") as file:  # as if so many had been written that are not there
-        found = integrity.left_behind(folder)
+        found = edge_integrity.left_behind(folder)
         assert found is not None
-        slot = integrity._slot(integrity.Sum(found.sums[0].memories + more, 1))
-        file.seek(integrity._PLACES[0])
+        slot = edge_integrity._slot(edge_integrity.Sum(found.sums[0].memories + more, 1))
+        file.seek(edge_integrity._PLACES[0])
         file.write(slot * 2)
 
     with pytest.raises(Damaged, match=r"it held 126 memories when its process ended, and now 119"):
@@ -141,7 +141,7 @@ def test_a_killed_pool_that_lost_memories_is_refused_on_the_same_start_of_the_ma
     # After a loss of power what was not yet on the disk is gone, and that is no damage.
     another = tmp_path / "boot_id"
     another.write_text("another start of the machine")
-    monkeypatch.setattr(integrity, "_BOOT_ID", another)
+    monkeypatch.setattr(edge_integrity, "_BOOT_ID", another)
     with caplog.at_level(logging.WARNING):
         assert content(folder) == expected(ITEMS[1:])
     assert "it has 119 memories, and 126 were written" in caplog.text

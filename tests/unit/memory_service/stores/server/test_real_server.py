@@ -13,7 +13,7 @@ import pytest
 from qdrant_client import QdrantClient, models
 
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Where, every
 from tests.support import qdrant_server
 from tests.support.memories import LAYOUT, remembered

@@ -14,8 +14,8 @@ from qdrant_client import QdrantClient, models
 
 from memshare_broker.errors import BadInput, GiveUp, TryAgain, Unreachable
 from memshare_memory.stores.points import KEYWORDS, NUMBERS, WORDS
-from memshare_memory.stores.server.server_collection import connected
-from memshare_memory.stores.server.server_store import ServerStore
+from memshare_memory.stores.server_collection import connected
+from memshare_memory.stores.server_store import ServerStore
 from memshare_memory.stores.store import Where
 from tests.support import qdrant_stand_in
 from tests.support.memories import LAYOUT, remembered

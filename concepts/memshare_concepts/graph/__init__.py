@@ -1,1 +1,0 @@
-"""The graph of concepts: a function of which memory has which concepts."""

@@ -1,0 +1,347 @@
+"""Contradictions: memories of one pool that cannot both be true, and which memories a new one is compared with.
+
+They were judged by a model or a person, and are linked in Redis.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from uuid import UUID
+
+import redis
+from pydantic import StringConstraints
+
+from memshare_broker.delivery.hops import COMPARE, NextMessage
+from memshare_broker.presence import is_invented
+from memshare_broker.scripts import Script
+from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
+from memshare_broker.wire.messages import Message, derived_id
+from memshare_memory.memory import Memory, folded
+from memshare_memory.stores.store import Hit, Query, Store, Where
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LINK_CONFLICT = Script(__file__, "link_conflict")
+DROP_CONFLICT = Script(__file__, "drop_conflict")
+LINKS, CLAIMS = "memshare:conflicts:", "memshare:claims:"
+"""Of a pool, two hashes: memory → the others with a mark before each; two that contradict each other → their claims."""
+
+RULE = """\
+`contradicts` is true only if one says of a thing in the world what the other denies: another day, number, name, \
+place, cause, order or result for the very same thing. It is false where they are about different things or times, \
+where one only says more, and where they differ in form, length, style, tone, language, opinion or invention: a poem \
+or a telegram does not contradict a letter about the same subject, one good plan does not contradict another, and what \
+is made up denies nothing."""
+Claims = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000)]
+"""The claims of two texts about the same thing, in a sentence."""
+
+TOLD_APART = 0.2  # of p, by which credibility tells two memories apart …
+CREDITED = 3  # … of which the less credible one was credited so often or more: one wrong verdict decides nothing
+
+SAME_QUESTION = 0.9  # cosine of two prompts, from which two answers are compared …
+NEAR_CURATED = 0.8  # … and from which one is with what a person brought in
+
+
+def same_question(other: Memory) -> float:
+    """The cosine of prompts from which on a memory is compared with another one."""
+    return NEAR_CURATED if other.task_id is None else SAME_QUESTION
+
+
+class Strength(NamedTuple):
+    """Strength in a conflict that no person decided: the proven memory wins, then the more credible, then the older."""
+
+    p: float
+    age: float
+    credits: int = 0
+    proven: bool = True
+
+    def beats(self, other: Strength) -> bool:
+        return (self.proven, round(self.p, 9), self.age) > (other.proven, round(other.p, 9), other.age)
+
+    def has_settled(self, other: Strength) -> bool:
+        """True if credits alone show that the other memory is the worse."""
+        return self.p - other.p >= TOLD_APART and other.credits >= CREDITED
+
+
+class Weaker(NamedTuple):
+    """A memory that a rival beats: the rivals that do, and whether it is left out for it."""
+
+    behind: set[UUID]
+    is_left_out: bool
+
+
+def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> dict[UUID, Weaker]:
+    """Memories that a rival beats. `strength` covers all memories that could be shown; others are no rivals.
+
+    A person's word on which of two is right counts more than their strength. A memory is left out where a person
+    has confirmed the conflict, or where credibility has told the two apart.
+    """
+    found: dict[UUID, Weaker] = {}
+    for memory, of in rivals.items():
+        own = strength.get(memory)
+        if own is None:
+            continue
+        better = {
+            rival: strength[rival]
+            for rival, said in of.items()
+            if rival in strength and (said == "wrong" or (said != "right" and strength[rival].beats(own)))
+        }
+        if better:
+            is_left_out = any(of[rival] != "contradict" or how.has_settled(own) for rival, how in better.items())
+            found[memory] = Weaker(set(better), is_left_out)
+    return found
+
+
+def with_proven_rivals(hits: Sequence[Hit], rivals: Mapping[UUID, Rivals], brought_in: set[UUID]) -> set[UUID]:
+    """The unproven ones of some hits that a proven memory contradicts, unless a person said that they are right.
+
+    It is among them, or among those that people have `brought_in`, wherever it stands: a lie about another thing may
+    be found where the truth about that is not.
+    """
+    proven = brought_in.union(hit.memory.id for hit in hits if hit.proven)
+    return {
+        hit.memory.id
+        for hit in hits
+        if not hit.proven
+        and any(rival in proven and said != "right" for rival, said in rivals.get(hit.memory.id, {}).items())
+    }
+
+
+def is_uncompared(hit: Hit, proven: Hit, similarity: float) -> bool:
+    """True if nobody has said yet whether an unproven memory contradicts a proven memory on the same question.
+
+    Nobody ever says it of what is longer than is compared.
+    """
+    if hit.judged is None or similarity < same_question(proven.memory):
+        return False
+    same = folded(hit.memory.answer) == folded(proven.memory.answer)
+    is_long = max(len(hit.memory.prompt or ""), len(hit.memory.answer)) > LONGEST_TEXT
+    return not same and (is_long or proven.memory.id not in hit.judged)
+
+
+def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[Hit]:
+    """The hits, best first, with each one behind those that beat it; one whose rival was not found comes last."""
+    left, ordered = list(ranked), list[Hit]()
+    there: set[UUID] = set()
+
+    def may_come(hit: Hit) -> bool:
+        return hit.memory.id not in beaten or beaten[hit.memory.id].behind <= there
+
+    while (place := next((at for at, hit in enumerate(left) if may_come(hit)), None)) is not None:
+        ordered.append(left.pop(place))
+        there.add(ordered[-1].memory.id)
+    return [*ordered, *left]
+
+
+Verdict = Literal["agree", "contradict", "dismissed", "confirmed", "right", "wrong"]
+"""Verdict on a memory and another one: both may be true, or they contradict each other. The last four verdicts
+are a person's, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
+"""
+
+_MARKS: dict[str, Verdict] = {
+    "-": "agree",
+    "+": "contradict",
+    "=": "dismissed",
+    "!": "confirmed",
+    ">": "right",
+    "<": "wrong",
+}
+_MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
+_SEEN_FROM_THE_OTHER: dict[Verdict, Verdict] = {"right": "wrong", "wrong": "right"}
+
+_OF_RIVALS = {_MARK_OF[verdict] for verdict in ("contradict", "confirmed", "right", "wrong")}
+
+Rivals = dict[UUID, Verdict]
+"""The memories that contradict one, each with what is known of it and them."""
+
+
+class MemoryConflict(Message):
+    """Two memories that contradict each other, and what they claim, where a model said it.
+
+    `confirmed` says whether a person has said so, and `right` which of the two is right, where they said that.
+    """
+
+    memories: tuple[UUID, UUID]
+    claims: str | None = None
+    confirmed: bool = False
+    right: UUID | None = None
+
+
+class Conflicts:
+    """The links of all pools, in one Redis."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+
+    def judge(self, pool: str, memory: UUID, other: UUID, verdict: Verdict, claims: str | None = None) -> None:
+        """Note what is known of `one` and `other`; the last word counts, but a model's does not undo a person's."""
+        if memory != other:
+            if claims:
+                self._client.hset(CLAIMS + pool, _both(memory, other), claims)
+            marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
+            self._link(pool, memory, other, marks)
+
+    def take_back(self, pool: str, memory: UUID, other: UUID) -> bool:
+        """Let two memories contradict each other as a model says it, in place of a person's word; False without one."""
+        return self._link(pool, memory, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
+
+    def _link(self, pool: str, memory: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
+        links, both = LINKS + pool, [str(memory), str(other)]
+        return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
+
+    def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
+        for other in others:
+            claims = compared.contradicted.get(other)
+            self.judge(pool, compared.memory_id, other, "agree" if claims is None else "contradict", claims)
+
+    def judged(self, pool: str, memory: UUID) -> set[UUID]:
+        """The memories with which one was compared already."""
+        [text] = self.ask(self._client, pool, [memory])
+        return {UUID(word[1:]) for word in (text or "").split()}
+
+    def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, Rivals]:
+        """Rivals of the memories that have any."""
+        return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
+
+    def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
+        """Memories among these that a person found wrong, because another memory is right."""
+        return {memory for memory, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}
+
+    def ask(self, client: redis.Redis, pool: str, memories: Sequence[UUID]) -> Any:
+        """Ask for the rivals of some memories, in a pipeline too; `read_rivals` reads the reply."""
+        return client.hmget(LINKS + pool, [str(memory) for memory in memories])
+
+    def pairs(self, pool: str) -> list[MemoryConflict]:
+        """Every two memories of a pool that contradict each other."""
+        links = {UUID(str(memory)): str(text) for memory, text in self._client.hgetall(LINKS + pool).items()}
+        rivals = read_rivals(list(links), links.values())
+        found = {
+            (min(memory, rival, key=str), max(memory, rival, key=str)) for memory, of in rivals.items() for rival in of
+        }
+        claims = self._client.hgetall(CLAIMS + pool) if found else {}
+        said = {(memory, other): rivals[memory].get(other, "contradict") for memory, other in found}
+        return [
+            MemoryConflict(
+                memories=(memory, other),
+                claims=claims.get(_both(memory, other)),
+                confirmed=said[memory, other] != "contradict",
+                right={"right": memory, "wrong": other}.get(said[memory, other]),
+            )
+            for memory, other in sorted(found, key=str)
+        ]
+
+    def drop(self, pool: str, memories: Iterable[UUID]) -> None:
+        """Take out memories that are no more, or say something else by now."""
+        names = [str(memory) for memory in memories]
+        if names:
+            DROP_CONFLICT(self._client, links=LINKS + pool, memories=names)
+            gone = [both for both in self._client.hkeys(CLAIMS + pool) if not set(names).isdisjoint(both.split())]
+            if gone:
+                self._client.hdel(CLAIMS + pool, *gone)
+
+
+def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
+    """Rivals of the memories that have any, read from their texts in Redis."""
+    found: dict[UUID, Rivals] = {}
+    for memory, text in zip(memories, texts, strict=True):
+        # Most were compared with many, and contradict none: only the ids of those are read.
+        words = [word for word in (text or "").split() if word[0] in _OF_RIVALS]
+        if words:
+            found[memory] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
+    return found
+
+
+def _both(memory: UUID, other: UUID) -> str:
+    return " ".join(sorted((str(memory), str(other))))
+
+
+AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
+
+Send = Callable[[Sequence[NextMessage]], None]
+"""Sends messages, each of a journey that it names, to their queues."""
+
+
+def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -> list[NextMessage]:
+    """The messages that ask for comparisons of memories which were written just now; every two of them once."""
+    asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
+    messages = []
+    for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
+        others = rivals_among(near, client, memory, asked[memory.id])
+        for other in others:
+            asked[other.id].add(memory.id)
+        if others:
+            said = (f"{each.id} {each.key} {each.answer}" for each in (memory, *others))
+            journey = str(derived_id("compare", *said))
+            messages.append(comparison(journey, memory, others)._replace(journey=journey))
+    return messages
+
+
+def _with_near(store: Store, memories: Sequence[Memory]) -> Iterator[tuple[Memory, list[Hit]]]:
+    """Memories, each with those near to it; a few at once, for whoever recalls waits for a search that runs."""
+    for start in range(0, len(memories), AT_ONCE):
+        vectors = store.dense_of([memory.id for memory in memories[start : start + AT_ONCE]])
+        there = [memory for memory in memories[start : start + AT_ONCE] if memory.id in vectors]  # not forgotten since
+        yield from zip(there, near_each(store, [(memory, vectors[memory.id]) for memory in there]), strict=True)
+
+
+SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
+LOOKED_AT = 12  # memories, the nearest ones
+
+
+def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray[np.float32]) -> list[Memory]:
+    """The memories that may contradict one: those that answer the same question or are about the same thing.
+
+    At most `MOST`, the nearest ones; none that says the same or that was compared with it already, and none at all
+    where the memory is made up.
+    """
+    [near] = near_each(store, [(memory, vector)])
+    return rivals_among(near, client, memory)
+
+
+def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
+    """Hits that are near enough to each memory to contradict it; its vector stands beside the memory."""
+    queries = [
+        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
+        for memory, vector in memories
+    ]
+    return store.search(queries)
+
+
+def rivals_among(
+    near: Sequence[Hit], client: redis.Redis, memory: Memory, asked: Collection[UUID] = ()
+) -> list[Memory]:
+    """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about."""
+    if memory.is_passage:  # a document may say what another one denies
+        return []
+    found = [
+        hit.memory
+        for hit in near
+        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else same_question(hit.memory))
+        and hit.memory.id != memory.id
+        and hit.memory.id not in asked
+        and folded(hit.memory.answer) != folded(memory.answer)
+    ]
+    if not found or is_invented(client, memory.agent, memory.kind):
+        return []
+    known = Conflicts(client).judged(memory.pool, memory.id)
+    return [other for other in found if other.id not in known][:MOST]
+
+
+def _lowest(memory: Memory) -> float:
+    return SAME_THING if memory.is_statement else NEAR_CURATED
+
+
+def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
+    task = CompareTask(
+        journey=journey,
+        pool=memory.pool,
+        agent=memory.agent or "",
+        submitter=memory.submitter,
+        memory=Said.of(memory.id, memory.prompt, memory.answer),
+        others=tuple(Said.of(other.id, other.prompt, other.answer) for other in others),
+    )
+    return COMPARE.next(task)

@@ -1,0 +1,213 @@
+"""Where Redis keeps what people learn and ask of pools, what they decided on concepts, and what they called wrong.
+
+Here is how it goes with the memories and with the people. Light to import.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any, Literal
+from uuid import UUID
+
+import redis
+
+from memshare_broker.wire.forms import Label
+from memshare_broker.wire.messages import Message
+from memshare_memory.memory import Memory, saying
+from memshare_memory.stores.bm25 import tokens
+from memshare_memory.stores.store import Store, Where, every
+
+PEOPLE = "memshare:review:people"  # set: everybody who has cards, or decides on questions
+CARDS = "memshare:review:cards:"  # of a person, a hash: memory → what they said of it and when
+UNGRADED = "memshare:review:ungraded:"
+"""Of a person, a hash: the first memory that a question needs → JSON of all of them, and what the person answered."""
+
+ASKING = "memshare:concepts:asking:"
+"""Of a person, a hash: pool → JSON of the new questions on which they have not decided yet."""
+
+SUMMARIES = "memshare:concepts:summaries:"
+"""Of a pool, a hash: digest of a cluster → JSON of its summary: what was `read` for it, and all `members` then."""
+SUMMARIZED = "memshare:concepts:summarized"  # set: the pools that have summaries
+
+QUESTION_CONCEPTS = "memshare:concepts:question:"
+"""Of a pool and a question's digest: the concepts that a model named for it, with an end."""
+
+RECALLED = "memshare:recalled:"  # key of what was recalled at a door: who asked, the task, and the memories shown
+
+UUID_TEXT = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def drop_cards(client: redis.Redis, memories: Collection[UUID]) -> None:
+    """Remove the cards of memories that are no more, whoever has them, and the questions that needed one of them."""
+    names = {str(memory) for memory in memories}
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
+        client.hdel(CARDS + person, *names)
+        _drop_that_name(client, UNGRADED + person, names)
+
+
+def drop_questions(client: redis.Redis, memories: Collection[UUID]) -> None:
+    """Remove the new questions on which people decide, where one of these memories stands behind or beside them.
+
+    And the concepts of all questions: names among them may be those of a memory that is no more.
+    """
+    names = {str(memory) for memory in memories}
+    for person in map(str, client.smembers(PEOPLE)) if names else ():
+        _drop_that_name(client, ASKING + person, names)
+    for key in client.scan_iter(f"{QUESTION_CONCEPTS}*", count=1_000):
+        client.delete(key)
+
+
+def drop_summaries(client: redis.Redis, memories: Collection[UUID], part: Literal["read", "members"]) -> None:
+    """Remove the summaries that were written from one of these memories; with "members", of a cluster that had one."""
+    names = {str(memory) for memory in memories}
+    for pool in map(str, client.smembers(SUMMARIZED)) if names else ():
+        found = client.hgetall(SUMMARIES + pool).items()
+        if gone := [str(field) for field, text in found if not names.isdisjoint(json.loads(text)[part])]:
+            client.hdel(SUMMARIES + pool, *gone)
+
+
+def forget_person(client: redis.Redis, person: str) -> None:
+    """Remove all that is known of what a person has learnt, and the questions that they were deciding on."""
+    client.delete(CARDS + person, UNGRADED + person, ASKING + person)
+    client.srem(PEOPLE, person)
+
+
+def _drop_that_name(client: redis.Redis, key: str, names: Collection[str]) -> None:
+    """Remove the fields of a hash whose text has one of these ids."""
+    found = client.hgetall(key).items()
+    if gone := [str(field) for field, text in found if not set(UUID_TEXT.findall(str(text))).isdisjoint(names)]:
+        client.hdel(key, *gone)
+
+
+_HYPHEN = re.compile(r"(?<=\w)[-\u2010-\u2015\u2212](?=\w)")
+
+
+def concept_key(name: str) -> str:
+    """Key that all spellings of a concept share: NFKC, no case, no hyphens, the last word in the singular.
+
+    A name of a single character stays as it is: `C` is a language, and `c` the speed of light.
+    """
+    text = " ".join(unicodedata.normalize("NFKC", name).split())
+    if len(text) <= 1:
+        return text
+    words = _HYPHEN.sub(" ", text).casefold().split()
+    return " ".join([*words[:-1], _singular(words[-1])]) if words else text
+
+
+def _singular(word: str) -> str:
+    """A word without its plural ending. It need not be a correct singular, only the same for singular and plural."""
+    if len(word) < 4 or not word.isalpha() or not word.endswith("s") or word.endswith(("ss", "us", "is", "ics")):
+        return word
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("sses", "ches", "shes", "xes", "zzes")):
+        return word[:-2]
+    return word[:-1]
+
+
+MERGES = "memshare:concepts:merges:"
+"""Of a pool, a list of JSON: the merges of its concepts, in the order in which they were made."""
+DISMISSED = "memshare:concepts:dismissed:"
+"""Of a pool, a hash: id of a gap, or of two similar names, that a person dismissed → JSON of names, when, by whom."""
+_NOBODY = "anonymous"
+
+
+def drop_decisions(client: redis.Redis, store: Store, purged: Iterable[Memory]) -> None:
+    """Remove the decisions on concepts that only purged memories had: they would tell what those were about."""
+    names: dict[str, set[str]] = {}
+    for memory in purged:
+        names.setdefault(memory.pool, set()).update(_keys(memory))
+    for pool, gone in names.items():
+        if not gone.isdisjoint(name for record in _records(client, pool) for name in _named(record)):
+            left = {name for memory in every(store, Where(pool=pool)) for name in _keys(memory)}
+            _rewrite(client, pool, without=gone - left)
+
+
+def forget_decider(client: redis.Redis, person: str) -> None:
+    """Keep the decisions of a purged person as they are, but forget who made them."""
+    for prefix in (MERGES, DISMISSED):
+        for name in client.scan_iter(prefix + "*"):
+            _rewrite(client, str(name).removeprefix(prefix), unnamed=person)
+
+
+def _keys(memory: Memory) -> set[str]:
+    return {concept_key(name) for names in memory.concepts.values() for name in names}
+
+
+def _named(record: dict[str, Any]) -> set[str]:
+    """The keys of the names in a merge, or in what was dismissed."""
+    return {concept_key(name) for name in record.get("names") or (record["of"], record["into"])}
+
+
+def _records(client: redis.Redis, pool: str) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in (*client.lrange(MERGES + pool, 0, -1), *client.hvals(DISMISSED + pool))]
+
+
+def _rewrite(client: redis.Redis, pool: str, *, without: Collection[str] = (), unnamed: str | None = None) -> None:
+    """Write the records of a pool again: none that has a name of `without`, and none by `unnamed`."""
+
+    def written(text: str | bytes) -> str | None:
+        record = json.loads(text)
+        if not _named(record).isdisjoint(without):
+            return None
+        return json.dumps({**record, "by": _NOBODY} if record["by"] == unnamed else record)
+
+    def work(pipe: redis.client.Pipeline) -> None:
+        merges = [written(text) for text in pipe.lrange(MERGES + pool, 0, -1)]
+        dismissed = {name: written(text) for name, text in pipe.hgetall(DISMISSED + pool).items()}
+        pipe.multi()
+        pipe.delete(MERGES + pool, DISMISSED + pool)
+        for text in merges:
+            if text is not None:
+                pipe.rpush(MERGES + pool, text)
+        for name, text in dismissed.items():
+            if text is not None:
+                pipe.hset(DISMISSED + pool, name, text)
+
+    client.transaction(work, MERGES + pool, DISMISSED + pool)
+
+
+WRONG_ANSWERS = "memshare:wrong_answers"
+"""Hash: what an answer says, and the memory that it is or would be → the `WrongAnswer`."""
+SAME_PROMPT = 0.98  # cosine of the prompts of an answer of few words, such as "No." …
+LIKE_PROMPT = 0.7  # … and of one that says by itself what it is about
+FEW_WORDS = 4
+
+
+class WrongAnswer(Message):
+    """The prompt of an answer that was called wrong, whose task it was, and the memory that it is or would be.
+
+    Without `curated` only whoever gave the task has said so: it counts for their own tasks.
+    """
+
+    memory: UUID
+    pool: Label
+    prompt: str
+    submitter: Label
+    curated: bool
+
+
+def least_alike(answer: str, *, by_program: bool = False) -> float:
+    """The cosine of two prompts from which on the same answer says the same to both; a program tells them apart."""
+    return SAME_PROMPT if by_program or len(tokens(answer)) <= FEW_WORDS else LIKE_PROMPT
+
+
+def note_wrong(client: redis.Redis, answer: str, wrong: WrongAnswer) -> None:
+    """Keep an answer from being admitted again."""
+    client.hset(WRONG_ANSWERS, f"{saying(answer)} {wrong.memory}", wrong.model_dump_json())
+
+
+def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
+    """Let it be admitted again."""
+    client.hdel(WRONG_ANSWERS, f"{saying(answer)} {memory}")
+
+
+def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -> Iterator[str]:
+    """The prompts for which an answer was called wrong, as far as that counts for this submitter's tasks."""
+    for _, text in client.hscan_iter(WRONG_ANSWERS, match=f"{saying(answer)} *", count=1_000):
+        wrong = WrongAnswer.model_validate_json(text)
+        if wrong.pool == pool and (wrong.curated or wrong.submitter == submitter):
+            yield wrong.prompt

@@ -1,0 +1,155 @@
+"""The trash: forgotten memories, kept in Redis for 30 days, so that a person's slip can be undone."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from uuid import UUID
+
+import redis
+
+from memshare_broker.delivery.journey_records import pack, unpack
+from memshare_memory.belief.bandit import ARMS, GivenCredit
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.belief.lift import drop_lift
+from memshare_memory.belief.promotions import Promotions, note_used
+from memshare_memory.contradictions import Verdict
+from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
+from memshare_memory.people import drop_cards, drop_summaries
+from memshare_memory.stores.store import Store
+
+_SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
+
+
+class Worths:
+    """Worth of the memories of all pools, in one Redis."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._ranking = CredibilityRanking(client)
+        self._given = GivenCredit(client)
+
+    def of(self, memories: Iterable[Memory]) -> dict[UUID, CreditSnapshot]:
+        found: dict[UUID, CreditSnapshot] = {}
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            arms = self._ranking.arms.ask(self._client, pool, ids)
+            rivals = self._ranking.conflicts.rivals(pool, ids)
+            given = self._given.of(pool, ids)
+            for one, arm in zip(ids, arms, strict=True):
+                of = rivals.get(one, {})
+                sure, right, wrong = (tuple(rival for rival, said in of.items() if said == what) for what in _SAID)
+                found[one] = CreditSnapshot(
+                    arm=arm, given=given.get(one, {}), rivals=tuple(of), confirmed=sure, right=right, wrong=wrong
+                )
+        return found
+
+    def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
+        """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
+        if worth.arm is not None and self._client.hsetnx(ARMS + memory.pool, str(memory.id), worth.arm):
+            self._given.put_back(memory.pool, memory.id, worth.given)
+        for rival in worth.rivals:
+            if rival in there:
+                of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
+                verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
+                self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
+
+    def drop(self, memories: Iterable[Memory]) -> None:
+        """Remove credit, conflicts and lift of these memories, as they no longer apply; the lift does not come back."""
+        for pool, some in by_pool(memories):
+            ids = [memory.id for memory in some]
+            self._ranking.arms.drop(pool, ids)
+            self._ranking.conflicts.drop(pool, ids)
+            drop_lift(self._client, pool, ids)
+            note_used(self._client, pool, ids, 0, well=True)
+            Promotions(self._client).drop(ids)
+
+
+def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:
+    """Memories by their pool, in the order of the pools' names."""
+    pools: defaultdict[str, list[Memory]] = defaultdict(list)
+    for memory in memories:
+        pools[memory.pool].append(memory)
+    return sorted(pools.items())
+
+
+KEEP_DAYS = 30
+KEEP_SECONDS = KEEP_DAYS * 86_400
+
+INDEX = "memshare:trash"
+"""Sorted set: id of a forgotten memory → when it goes for good. Redis itself lets each go at that time."""
+_ITEM = "memshare:trash:memory:"
+_AT_ONCE = 500
+
+
+class Trash:
+    """The trash of one Redis.
+
+    First into the trash, then out of the pool: a run that is killed between the two has lost nothing.
+    """
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._worths = Worths(client)
+
+    def take(self, memories: Collection[Memory], made_stale: Mapping[UUID, Sequence[Memory]]) -> None:
+        """Keep memories as they are, each with what becomes stale as it goes."""
+        now, worths = time.time(), self._worths.of(memories)
+        self.put(
+            [
+                ForgottenMemory(
+                    memory=memory,
+                    forgotten=now,
+                    until=now + KEEP_SECONDS,
+                    made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
+                    **dict(worths[memory.id]),
+                )
+                for memory in memories
+            ]
+        )
+
+    def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
+        """Remove memories from the pool, with what they were worth and what was made of them."""
+        ids = [*(memory.id for memory in memories), *unreadable]
+        store.delete(ids)
+        self._worths.drop(memories)
+        drop_cards(self._client, ids)
+        drop_summaries(self._client, ids, "read")
+
+    def put(self, items: Sequence[ForgottenMemory]) -> None:
+        """Keep memories; one that is there already is kept as it is now."""
+        for start in range(0, len(items), _AT_ONCE):
+            with self._client.pipeline() as change:
+                for item in items[start : start + _AT_ONCE]:
+                    change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), exat=int(item.until))
+                    change.zadd(INDEX, {str(item.memory.id): item.until})
+                change.execute()
+
+    def ids(self, prefix: str = "") -> list[UUID]:
+        """The forgotten memories whose id begins with a prefix, the last one forgotten first."""
+        self._client.zremrangebyscore(INDEX, 0, time.time())
+        found = map(str, self._client.zrange(INDEX, 0, -1, desc=True))
+        return [UUID(one) for one in found if one.startswith(prefix)]
+
+    def read(self, ids: Sequence[UUID]) -> Iterator[ForgottenMemory]:
+        """Forgotten memories by their ids, in their order; those that the trash does not have are left out."""
+        for start in range(0, len(ids), _AT_ONCE):
+            keys = [f"{_ITEM}{one}" for one in ids[start : start + _AT_ONCE]]
+            for text in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
+                if text is not None:
+                    yield ForgottenMemory.model_validate(unpack(text))
+
+    def every(self) -> Iterator[ForgottenMemory]:
+        """All forgotten memories, the last one forgotten first."""
+        return self.read(self.ids())
+
+    def drop(self, ids: Iterable[UUID]) -> None:
+        """Let memories go for good."""
+        names = [str(one) for one in ids]
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            with self._client.pipeline() as change:
+                change.delete(*(f"{_ITEM}{one}" for one in some))
+                change.zrem(INDEX, *some)
+                change.execute()
