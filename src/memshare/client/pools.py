@@ -9,7 +9,7 @@ from uuid import UUID
 import redis
 
 from memshare.client.client import Client
-from memshare.client.rest.calls.conflicts import Contradiction
+from memshare.client.rest.calls.decisions import Contradiction
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard, Presence
 from memshare_broker.settings import OFFLINE, Settings

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated
 
+import redis
 from pydantic import Field
 
-from memshare.client import last_backup as backups
-from memshare.client.last_backup import LastBackup
-from memshare.client.rest.calls.access import Access, NewTokenReply, RevokedReply, TokenReply
+from memshare.client.rest.calls.operating import Access, LastBackup, NewTokenReply, RevokedReply, TokenReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right, Token, TokenName, audit
 from memshare.operations.serving import serves
@@ -74,4 +73,18 @@ def last_backup(backend: Backend, caller: Caller) -> LastBackup | None:
     """When, by whom and where it was made; None without any."""
     caller.require_all()
     with backend.reaching():
-        return backups.last_backup(backend.redis)
+        return read_last_backup(backend.redis)
+
+
+LAST_BACKUP = "memshare:backup"
+
+
+def note_backup(client: redis.Redis, made: LastBackup) -> None:
+    """Note that a backup was made, in place of the one before."""
+    client.set(LAST_BACKUP, made.model_dump_json())
+
+
+def read_last_backup(client: redis.Redis) -> LastBackup | None:
+    """The last one; None where none was made."""
+    text = client.get(LAST_BACKUP)
+    return LastBackup.model_validate_json(text) if text else None

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from memshare.client.client import Client
-from memshare.client.rest.calls.budgets import Budgets, Capped, CapReply, Spending, Spent
+from memshare.client.rest.calls.operating import Budgets, Capped, CapReply, Spending, Spent
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memshare.client.errors import NotFound
 from memshare.client.pools import contradictions
-from memshare.client.rest.calls.conflicts import ConflictCalls, Contradiction, View, ViewsReply
+from memshare.client.rest.calls.decisions import ConflictCalls, Contradiction, View, ViewsReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.memories import get

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.rest.calls.dead_letters import DeadLetterCalls, DeadLetterReply, Dropped, Retried
+from memshare.client.rest.calls.operating import DeadLetterCalls, DeadLetterReply, Dropped, Retried
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves

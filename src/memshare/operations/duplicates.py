@@ -11,7 +11,7 @@ from uuid import UUID
 import redis
 
 from memshare.client.errors import NotFound
-from memshare.client.rest.calls.duplicates import DifferentReply, DuplicateReply, Duplicates, DuplicatesReply
+from memshare.client.rest.calls.decisions import DifferentReply, DuplicateReply, Duplicates, DuplicatesReply
 from memshare.operations.apart import computed
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit

@@ -14,7 +14,7 @@ from pydantic import Field
 from redis.exceptions import RedisError
 
 from memshare.client.errors import Conflict
-from memshare.client.rest.calls.jobs import JobKind, JobReply, Jobs
+from memshare.client.rest.calls.operating import JobKind, JobReply, Jobs
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from memshare.client.pools import contradictions
 from memshare.client.regrading import being_graded
-from memshare.client.rest.calls.dead_letters import DeadLetterReply
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
+from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.client.sent_prompt import as_it_was
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right

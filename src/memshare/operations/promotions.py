@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from uuid import UUID
 
 from memshare.client.errors import Conflict, NotFound
-from memshare.client.rest.calls.promotions import Decision, PromotionCalls, PromotionReply
+from memshare.client.rest.calls.decisions import Decision, PromotionCalls, PromotionReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves

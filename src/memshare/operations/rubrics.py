@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memshare.client.errors import NotFound
-from memshare.client.rest.calls.rubrics import RubricCalls, TriedPair
+from memshare.client.rest.calls.needs import RubricCalls, TriedPair
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.journeys import journeys, own_journey

@@ -7,7 +7,7 @@ from typing import Literal
 
 from memshare.client.errors import NotFound
 from memshare.client.pools import encoder_in_use
-from memshare.client.rest.calls.submitters import SubmitterCalls, SubmitterReply
+from memshare.client.rest.calls.decisions import SubmitterCalls, SubmitterReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.retrievers import PoolPath

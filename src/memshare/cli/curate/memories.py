@@ -22,7 +22,7 @@ from memshare.cli.curate.forgetting import forget, purge, restore, retrievers_wi
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, MemoryId, OnlyPool
-from memshare.client.rest.calls.promotions import Decision
+from memshare.client.rest.calls.decisions import Decision
 from memshare.operations import listings
 from memshare.operations import memories as operations
 from memshare.operations import promotions as proposals

@@ -8,7 +8,7 @@ import typer
 
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, Yes
-from memshare.client.rest.calls.dead_letters import DeadLetterReply
+from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.operations import dead_letters
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import redis
 from pydantic import ValidationError
 
-from memshare.client.last_backup import LAST_BACKUP
+from memshare.operations.access import LAST_BACKUP
 from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of

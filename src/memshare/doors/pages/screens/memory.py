@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
+from memshare.client.rest.calls.decisions import SubmitterReply
 from memshare.client.rest.calls.memories import MemoryReply
-from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
