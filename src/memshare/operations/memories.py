@@ -13,8 +13,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
-from memshare.client.pools import new_ids, unread
-from memshare.client.regrading import grade_again, grader_of
+from memshare.client.pools import grade_again, grader_of, new_ids, unread
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
     Forgotten,

@@ -13,16 +13,15 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.client.pools import contradictions
-from memshare.client.regrading import being_graded
+from memshare.client.pools import being_graded, contradictions
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
 from memshare.client.rest.calls.operating import DeadLetterReply
-from memshare.client.sent_prompt import as_it_was
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right
 from memshare.operations.concepts import questions, undecided
 from memshare.operations.dead_letters import dead_letters
 from memshare.operations.duplicates import left_of
+from memshare.operations.journeys import as_it_was
 from memshare.operations.listings import rubrics
 from memshare.operations.promotions import seen
 from memshare.operations.serving import serves

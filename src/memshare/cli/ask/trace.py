@@ -15,8 +15,7 @@ from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.journey import Journey, asked_of, kept_for
 from memshare.client.rest.calls.journeys import PromptReply
-from memshare.client.sent_prompt import sent_prompt
-from memshare.operations.journeys import own_journey
+from memshare.operations.journeys import own_journey, sent_prompt
 from memshare.terminal.console import (
     console,
     errors,
