@@ -21,7 +21,7 @@ from memshare.client.client import Client
 from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.archive import POOL, open_archive
 from memshare.operate.own_redis import connected
-from memshare.operations.access import read_last_backup
+from memshare.operations.operating import read_last_backup
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest

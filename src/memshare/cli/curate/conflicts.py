@@ -12,7 +12,7 @@ from rich.table import Table
 from memshare.cli.curate.forgetting import say_stale
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, OnlyPool, Pool
-from memshare.operations import conflicts as operations
+from memshare.operations import decisions
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.serving import ask
@@ -60,18 +60,18 @@ def conflicts(
 
     Example: memshare memories conflicts --right 1c6fa3b2 9d105e57
     """
-    decisions: dict[Said, Two | None] = {
+    chosen: dict[Said, Two | None] = {
         "right": right,
         "confirmed": confirm,
         "dismissed": dismiss,
         "undecided": undecided,
     }
     with operating() as (backend, caller):
-        if any(decisions.values()):
-            _decide(backend, caller, decisions, as_json=as_json)
+        if any(chosen.values()):
+            _decide(backend, caller, chosen, as_json=as_json)
             return
         require_pool(backend.client, pool)
-        found = operations.conflicts(backend, caller, pool)
+        found = decisions.conflicts(backend, caller, pool)
     if as_json:
         print_reply(found)
         return
@@ -102,10 +102,10 @@ def views(
     """
     with operating(alone=True) as (backend, caller):
         if is_id(about):
-            found = operations.views(backend, caller, find_memory(backend.client, about))
+            found = decisions.views(backend, caller, find_memory(backend.client, about))
         else:
             asked = {"pool": the_pool(backend.client, pool), "question": about}
-            found = ask("The question", operations.views, backend, caller, **asked)
+            found = ask("The question", decisions.views, backend, caller, **asked)
     if as_json:
         print_reply(found)
         return
@@ -143,8 +143,8 @@ def _panel(one: JudgedMemory) -> Panel:
     return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 
-def _decide(backend: Backend, caller: Caller, decisions: Mapping[Said, Two | None], *, as_json: bool) -> None:
-    given = [(said, typed) for said, typed in decisions.items() if typed]
+def _decide(backend: Backend, caller: Caller, chosen: Mapping[Said, Two | None], *, as_json: bool) -> None:
+    given = [(said, typed) for said, typed in chosen.items() if typed]
     if len(given) > 1:
         raise BadInput("Give --right, --confirm, --dismiss or --undecided: one of them.")
     [(said, typed)] = given
@@ -154,7 +154,7 @@ def _decide(backend: Backend, caller: Caller, decisions: Mapping[Said, Two | Non
     pool = backend.client.memories.get(other).pool
     before = _stale(backend, pool)
     decision = ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
-    operations.decide(backend, caller, decision)
+    decisions.decide_conflict(backend, caller, decision)
     stale = 0 if right is None else max(_stale(backend, pool) - before, 0)
     if as_json:
         print_json(decision.model_dump(mode="json") | {"stale": stale})

@@ -18,8 +18,8 @@ from typing import IO
 from pydantic import JsonValue, ValidationError
 
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
-from memshare.operations.access import LAST_BACKUP
 from memshare.operations.caller import TOKENS
+from memshare.operations.operating import LAST_BACKUP
 from memshare_broker.delivery.backup import FLEETING
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX

@@ -36,7 +36,7 @@ from memshare.operate.backup.archive import (
     lasts,
     new_archive,
 )
-from memshare.operations.access import note_backup
+from memshare.operations.operating import note_backup
 from memshare_broker.delivery.backup import beside
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings

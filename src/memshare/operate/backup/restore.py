@@ -23,8 +23,8 @@ from pydantic import ValidationError
 from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
-from memshare.operations.access import LAST_BACKUP
 from memshare.operations.caller import TOKENS
+from memshare.operations.operating import LAST_BACKUP
 from memshare_broker.child_processes.pool import python
 from memshare_broker.delivery.backup import beside, on_their_way, reopen
 from memshare_broker.errors import BadInput, MemshareError

@@ -12,8 +12,8 @@ import redis
 from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.make import nobody_writes, read_keys
 from memshare.operate.backup.restore import is_used, remove_keys, write_keys
-from memshare.operations.access import note_backup, read_last_backup
 from memshare.operations.caller import Tokens
+from memshare.operations.operating import note_backup, read_last_backup
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.entry import Entry
