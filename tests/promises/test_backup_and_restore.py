@@ -20,7 +20,7 @@ import redis
 from memshare.client.client import Client
 from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.archive import POOL, open_archive
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.operations.operating import read_last_backup
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings

@@ -8,6 +8,7 @@ from typing import cast
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem
+from memshare.evaluation.experiment import Setup
 from memshare.evaluation.queues import (
     PERFECT,
     AnsweredItem,
@@ -18,7 +19,6 @@ from memshare.evaluation.queues import (
     Settled,
     TaskReply,
 )
-from memshare.evaluation.variants import Setup
 
 
 class CountedQueues(Queues):

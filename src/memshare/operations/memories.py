@@ -27,7 +27,7 @@ from memshare.client.rest.calls.memories import (
     TrashReply,
 )
 from memshare.files.graded.choosing import RunChoice, choose
-from memshare.files.graded.records import records_of
+from memshare.files.graded.runs import records_of
 from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
 from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools

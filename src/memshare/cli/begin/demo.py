@@ -22,7 +22,7 @@ from memshare.client.journey import Journey
 from memshare.demo.gain import ORDER
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, panel, print_json, progress_bar, short, styled, table
 from memshare.terminal.ids import concept_names, counted
 from memshare_broker.errors import BadInput

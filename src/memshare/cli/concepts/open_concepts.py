@@ -13,7 +13,7 @@ import typer
 
 from memshare.client.client import Client
 from memshare.extras import require
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import errors
 from memshare.terminal.ids import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput

@@ -14,7 +14,7 @@ from rich.text import Text
 from memshare.cli.options import Json, Pool, login_name
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, moment, panel, print_json, short, stopping, styled, table
 from memshare.terminal.ids import short_id, the_pool
 from memshare_broker.errors import BadInput, MemshareError
