@@ -8,7 +8,6 @@ from typing import cast
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import Setup
 from memshare.evaluation.queues import (
     PERFECT,
     AnsweredItem,
@@ -19,6 +18,7 @@ from memshare.evaluation.queues import (
     Settled,
     TaskReply,
 )
+from memshare.evaluation.variants import Setup
 
 
 class CountedQueues(Queues):

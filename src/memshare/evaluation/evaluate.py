@@ -14,13 +14,13 @@ from statistics import fmean
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem, Split, same_text
-from memshare.evaluation.experiment import Setup, write_variants
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
 from memshare.evaluation.judging import Judge, complete
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import AnsweredItem, Queues
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of
 from memshare.evaluation.result import ExperimentResult, markdown, rows_of
+from memshare.evaluation.variants import Setup, write_variants
 from memshare.operate.supervisor import Supervisor, environment_of, supervised
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError

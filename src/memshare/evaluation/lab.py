@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.evaluation.data import DataItem, Split
-from memshare.evaluation.experiment import Label, Setup
 from memshare.evaluation.queues import AnsweredItem, Change, ExperimentTask, Queues, Settled, edit, put
+from memshare.evaluation.variants import Label, Setup
 from memshare_agents.roster import Agent
 from memshare_broker.wire.messages import Message
 

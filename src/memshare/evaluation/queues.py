@@ -13,7 +13,7 @@ import redis
 from memshare.client.client import BULK, Client, ended_in_order, wait_until_idle
 from memshare.client.journey import Journey
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import Setup
+from memshare.evaluation.variants import Setup
 from memshare.learn.bootstrap import StandardAnswer, question_of, seed_of
 from memshare_broker.delivery.hops import SETTLE, NextMessage
 from memshare_broker.errors import MemshareError

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from memshare.cli.curate.check import check, untidy
-from memshare.cli.curate.conflicts import conflicts, views
 from memshare.cli.curate.find_memories import (
     add,
     because,
@@ -19,6 +17,7 @@ from memshare.cli.curate.find_memories import (
     search,
 )
 from memshare.cli.curate.forgetting import forget, purge, restore, retrievers_without, trash
+from memshare.cli.curate.tidy import check, conflicts, untidy, views
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, MemoryId, OnlyPool

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from memshare.cli.condition_options import ScoreFrom
+from memshare.cli.curate.find_memories import ScoreFrom
 from memshare.cli.curate.graded_traces import (
     AtLeast,
     DryRun,

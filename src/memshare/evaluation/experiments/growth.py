@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Setup, Times
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import Lab, Marks, Measured, no_marks, share_of
 from memshare.evaluation.queues import AnsweredItem
+from memshare.evaluation.variants import Setup
 from memshare.operate.consolidating import consolidate, retrievers_off, retrievers_on
 
 MOST = 3

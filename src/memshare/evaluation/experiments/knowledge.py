@@ -8,10 +8,11 @@ from uuid import UUID
 
 from memshare.client.client import Client
 from memshare.evaluation.data import DataItem, Split, stands_in
-from memshare.evaluation.experiment import NO_MEMORIES, NOTHING_PASSES, OWN, Bundled, Experiment, Label, Times
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Bundled, Experiment, Times
 from memshare.evaluation.experiments.growth import spoiled
 from memshare.evaluation.lab import PEOPLE, Lab, Marks, share_of
 from memshare.evaluation.queues import AnsweredItem, Change
+from memshare.evaluation.variants import NOTHING_PASSES, Label
 from memshare_memory.curate.requests import Forget
 from memshare_memory.memory import folded
 

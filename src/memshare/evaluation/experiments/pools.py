@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from memshare.evaluation.data import DataItem
-from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Label, Setup, Times
+from memshare.evaluation.experiment import NO_MEMORIES, OWN, Experiment, Times
 from memshare.evaluation.lab import PEOPLE, Lab
 from memshare.evaluation.queues import AnsweredItem
+from memshare.evaluation.variants import Label, Setup
 
 RUBRIC = "integrated"
 ACCEPTED_FROM = 81.0  # by that rubric: the paper's

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare.evaluation.experiment import Label, Setup, write_variants
+from memshare.evaluation.variants import Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import find_rubric

@@ -8,7 +8,6 @@ import pytest
 
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import no_version, prepare, thresholds
-from memshare.evaluation.experiment import NOTHING_PASSES, Label, Setup, write_variants
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.experiments.growth import BANDS, POOR, USELESS, drawn, equal, spoiled, told
 from memshare.evaluation.experiments.knowledge import says, short_questions
@@ -16,6 +15,7 @@ from memshare.evaluation.folder import ExperimentPlan, Folder, Prepared, read_pr
 from memshare.evaluation.lab import Lab, Measured, share_of
 from memshare.evaluation.queues import AnsweredItem, GradedItem
 from memshare.evaluation.request import ExperimentRequest
+from memshare.evaluation.variants import NOTHING_PASSES, Label, Setup, write_variants
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import Settings
