@@ -163,7 +163,6 @@ def _target(
 
 
 def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
-
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, found.concepts.memories)
     if not proposals:

@@ -250,7 +250,6 @@ def _require_prices(settings: Settings) -> None:
 
 
 def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None) -> list[Gap]:
-
     return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
@@ -269,7 +268,6 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
 
 def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
     """Wait for the outcome of a question."""
-
     with errors.status(f"{short(question, 80)} …"):
         try:
             journey = found.client.wait(task_id, timeout)

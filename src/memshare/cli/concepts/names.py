@@ -196,7 +196,6 @@ def similar(
 
 def _merge(decisions: Decisions, pairs: list[SimilarNames]) -> list[SimilarNames]:
     """Merge pairs, the most similar first; returns those that were not one concept already by the merges before."""
-
     merged = []
     aliases = decisions.aliases()
     for pair in pairs:

@@ -97,7 +97,6 @@ def concept_named(graph: ConceptGraph, typed: str, pool: str) -> str:
 
 def nearest_names(graph: ConceptGraph, typed: str) -> list[str]:
     """Names that hold what was typed, those of most memories first, or else names of a similar spelling."""
-
     wanted = key(typed)
     names = {key(name): name for name in graph.concepts()}
     inside = [name for one, name in names.items() if wanted and wanted in one]

@@ -80,7 +80,6 @@ def _memory(found: OpenedConcepts, typed: str) -> UUID | None:
 
 def show_concept(concepts: PoolConcepts, typed: str, limit: int, *, steps: int = 1, as_json: bool) -> None:
     """Print a concept of a pool. Raises `BadInput` where it has none of that name."""
-
     graph = concepts.graph
     name = concept_named(graph, typed, concepts.pool)
     links, holders = graph.links(name), graph.memories(name)
@@ -251,7 +250,6 @@ def _read(client: Client, ids: list[UUID]) -> dict[UUID, Memory]:
 
 def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
     """The concepts of a task, and where they come from."""
-
     graph = found.concepts.graph
     if journey.memory_id is not None:
         remembered = _read(found.client, [journey.memory_id]).get(journey.memory_id)
@@ -263,7 +261,6 @@ def _of_task(found: OpenedConcepts, journey: Journey) -> tuple[list[str], str]:
 def _compare(
     found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
-
     graph = found.concepts.graph
     own = graph.vector_of(concepts)
     for one in shown:
