@@ -81,7 +81,7 @@ def _need(pool: str, one: QuestionReply, since: float | None, memories: tuple[Ju
     return Need(kind="question", key=key, since=since, pool=pool, memories=memories, question=one)
 
 
-@serves(ConceptCalls.decide_question, "QuestionDecision")
+@serves(ConceptCalls.decide_question, "QuestionDecision", right="curate")
 def decide_question(
     backend: Backend,
     caller: Caller,
@@ -91,7 +91,6 @@ def decide_question(
     agent: Label | None = None,
 ) -> QuestionDecidedReply:
     """Note what a person decides; raises `NotFound`, and `Conflict` where somebody else was first."""
-    caller.require("curate")
     caller.require_pool(pool)
     decisions, open_questions = Decisions(backend.redis, pool), OpenQuestions(backend.redis, pool)
     takes_back = do == "undecided"
@@ -185,7 +184,7 @@ def undecided(backend: Backend, pool: str) -> ConceptsReply:
     return found.model_copy(update={"similar": tuple(left), "gaps": gaps})
 
 
-@serves(ConceptCalls.decide, "ConceptDecision")
+@serves(ConceptCalls.decide, "ConceptDecision", right="curate")
 def decide(
     backend: Backend,
     caller: Caller,
@@ -197,7 +196,6 @@ def decide(
     bring_back: Annotated[str | None, Field(max_length=1_000, description="the id of what was dismissed")] = None,
 ) -> DecidedReply:
     """Note what a person decides; raises `BadInput` for names that are one concept already."""
-    caller.require("curate")
     caller.require_pool(pool)
     if sum(one is not None for one in (merge, split, apart, dismiss, bring_back)) != 1:
         raise BadInput("Say one thing: 'merge', 'split', 'apart', 'dismiss' or 'bring_back'.")
@@ -291,12 +289,11 @@ def duplicates(backend: Backend, caller: Caller, pool: PoolPath) -> DuplicatesRe
     return there[1].model_copy(update={"duplicates": tuple(left_of(backend, pool))})
 
 
-@serves(Duplicates.decide, "DifferentForm")
+@serves(Duplicates.decide, "DifferentForm", right="curate")
 def say_different(
     backend: Backend, caller: Caller, pool: PoolPath, memories: Two, different: bool = True
 ) -> DifferentReply:
     """Note what a person says of two memories of a pool; raises `NotFound`."""
-    caller.require("curate")
     caller.require_pool(pool)
     seen = {one.memory.id for one in backend.client.memories.judge(memories) if one.memory.pool == pool}
     for one in memories:

@@ -42,10 +42,9 @@ from memshare_memory.stores.store import Where
 LOOKED_AT = 100  # memories, the nearest to a question
 
 
-@serves(ConflictCalls.list)
+@serves(ConflictCalls.list, right="recall")
 def conflicts(backend: Backend, caller: Caller, pool: Label | None = None) -> list[Contradiction]:
     """Every two memories of the caller's pools that contradict each other, pool by pool."""
-    caller.require("recall")
     memories = backend.client.memories
     if pool is not None:
         caller.require_pool(pool)
@@ -53,10 +52,9 @@ def conflicts(backend: Backend, caller: Caller, pool: Label | None = None) -> li
     return contradictions(memories, filter(caller.sees, sorted(memories.stats().by_pool)))
 
 
-@serves(ConflictCalls.decide)
+@serves(ConflictCalls.decide, right="curate")
 def decide_conflict(backend: Backend, caller: Caller, form: ConflictDecision) -> ConflictDecision:
     """Note what a person says of two memories of the caller's."""
-    caller.require("curate")
     seen = {one.memory.id for one in backend.client.memories.judge(form.memories) if caller.sees(one.memory.pool)}
     for one in form.memories:
         if one not in seen:
@@ -73,7 +71,7 @@ def decide_conflict(backend: Backend, caller: Caller, form: ConflictDecision) ->
     return form
 
 
-@serves(ConflictCalls.views, "ViewsForm")
+@serves(ConflictCalls.views, "ViewsForm", right="recall")
 def views(
     backend: Backend,
     caller: Caller,
@@ -82,7 +80,6 @@ def views(
     question: Written | None = None,
 ) -> ViewsReply:
     """The views on a question of a pool, or on that of a memory; raises `NotFound`."""
-    caller.require("recall")
     ids: set[UUID] = set()
     if memory is not None:
         of = get(backend, caller, memory).memory
@@ -151,10 +148,9 @@ def _view(backend: Backend, some: Sequence[JudgedMemory], place: dict[UUID, int]
 SAID: dict[Decision, Said] = {"promote": "promoted", "take back": "taken back", "refuse": "refused"}
 
 
-@serves(PromotionCalls.list)
+@serves(PromotionCalls.list, right="recall")
 def promotions(backend: Backend, caller: Caller) -> list[PromotionReply]:
     """The proposals of memories that there still are, the oldest first, where the caller sees both pools."""
-    caller.require("recall")
     with backend.reaching():
         every = Promotions(backend.redis).every()
     return seen(backend, caller, every)
@@ -167,12 +163,11 @@ def seen(backend: Backend, caller: Caller, proposals: Iterable[Proposal]) -> lis
     return [PromotionReply(memory=there[name], proposal=one) for name, one in found.items() if name in there]
 
 
-@serves(PromotionCalls.decide, "PromotionForm")
+@serves(PromotionCalls.decide, "PromotionForm", right="curate")
 def decide_promotion(
     backend: Backend, caller: Caller, memory_id: UUID, decision: Decision = "promote"
 ) -> PromotionReply:
     """Carry out what a person decides on a proposal; raises `NotFound`, and `Conflict` where somebody was first."""
-    caller.require("curate")
     promotions, memories = Promotions(backend.redis), backend.client.memories
     with backend.reaching():
         proposal = promotions.of(memory_id)
@@ -197,15 +192,14 @@ def decide_promotion(
     return PromotionReply(memory=found[0].memory, proposal=proposal, forgotten=tuple(gone))
 
 
-@serves(SubmitterCalls.list)
+@serves(SubmitterCalls.list, right="recall")
 def submitters(backend: Backend, caller: Caller, pool: PoolPath) -> list[SubmitterReply]:
     """The submitters of a pool about whom something was said; none in a pool that has had no lesson."""
-    caller.require("recall")
     caller.require_pool(pool)
     return submitters_of(backend, [pool])[pool]
 
 
-@serves(SubmitterCalls.trust, "TrustForm")
+@serves(SubmitterCalls.trust, "TrustForm", right="curate")
 def trust(
     backend: Backend,
     caller: Caller,
@@ -214,7 +208,6 @@ def trust(
     said: Literal["trust", "leave", "undecided"] = "trust",
 ) -> SubmitterReply:
     """Note what a person says of a submitter, also of one of whom nothing is known; raises `NotFound`."""
-    caller.require("curate")
     caller.require_pool(pool)
     if pool not in backend.client.memories.stats().by_pool:
         raise NotFound(f"No memory is in a pool {pool!r}.")

@@ -77,12 +77,11 @@ def journeys(
     return JourneysReply(journeys=tuple(islice(found, limit)))
 
 
-@serves(Journeys.again, "AgainForm")
+@serves(Journeys.again, "AgainForm", right="submit")
 def again(
     backend: Backend, caller: Caller, journey_id: JourneyId, memories: MemoriesShown = None, remember: bool = True
 ) -> Accepted:
     """Submit the task of a journey again; raises `BadInput` for a journey that no agent of memshare answers."""
-    caller.require("submit")
     own_journey(backend, caller, journey_id)
     with backend.reaching():
         task = backend.client.ledger.journey(journey_id).get("task")
@@ -196,17 +195,15 @@ async def events(backend: Backend, caller: Caller, journey_id: JourneyId) -> Asy
         yield journey
 
 
-@serves(Journeys.prompt)
+@serves(Journeys.prompt, right="recall")
 def prompt(backend: Backend, caller: Caller, journey_id: JourneyId) -> PromptReply:
     """The turns of the prompt; raises `BadInput` where no model was sent one prompt."""
-    caller.require("recall")
     return sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
 
 
-@serves(Journeys.cancel)
+@serves(Journeys.cancel, right="submit")
 def cancel(backend: Backend, caller: Caller, journey_id: JourneyId) -> Cancelled:
     """Cancel an unfinished journey; says what became of that."""
-    caller.require("submit")
     own_journey(backend, caller, journey_id)
     outcome = backend.client.cancel(journey_id)
     audit(caller, "cancel", journey=journey_id, outcome=outcome)

@@ -266,30 +266,27 @@ TRIED = 10  # pairs
 LOOKED_AT = 100  # journeys
 
 
-@serves(RubricCalls.drafting)
+@serves(RubricCalls.drafting, right="admin")
 def drafting(backend: Backend, caller: Caller, name: RubricName) -> Drafting | None:
     """How a rubric came about; None of one that was not drafted."""
     from memshare_scorer.rubric_file import read_drafting
 
-    caller.require("admin")
     rubric(backend, caller, name)
     return read_drafting(rubric_files(backend.settings.agents_dir)[name])
 
 
-@serves(RubricCalls.tried)
+@serves(RubricCalls.tried, right="admin")
 def tried(backend: Backend, caller: Caller, name: RubricName) -> list[TriedPair]:
     """The latest pairs that this version of a rubric was tried on, the last one first."""
-    caller.require("admin")
     version = rubric(backend, caller, name).version
     graded = [one for one in journeys(backend, caller, limit=LOOKED_AT).journeys if one.score is not None]
     found = [_tried(backend, caller, one.id, _trial(name, version, one.id)) for one in graded]
     return [one for one in found if one is not None][:TRIED]
 
 
-@serves(RubricCalls.try_it, "TrialForm")
+@serves(RubricCalls.try_it, "TrialForm", right="admin")
 def try_it(backend: Backend, caller: Caller, name: RubricName, agent: Label) -> list[TriedPair]:
     """Hand in the last graded pairs of an agent to be graded by a rubric; those that it has graded are not again."""
-    caller.require("admin")
     version = rubric(backend, caller, name).version
     card = backend.agent(caller, agent)
     listed = journeys(backend, caller, agent=card.name, limit=LOOKED_AT).journeys

@@ -41,16 +41,15 @@ from memshare_llm.limits.usage import UsageLog, Used, day_of
 TokenPath = Annotated[str, Field(min_length=1, max_length=200)]
 
 
-@serves(Access.list)
-def tokens(backend: Backend, caller: Caller) -> list[TokenReply]:
+@serves(Access.list, right="everything")
+def tokens(backend: Backend, caller: Caller) -> list[TokenReply]:  # noqa: ARG001
     """Every token, by name."""
-    caller.require_all()
     with backend.reaching():
         found = backend.tokens.all()
     return [TokenReply(**one.model_dump(exclude={"digest"})) for one in found]
 
 
-@serves(Access.create, "TokenForm")
+@serves(Access.create, "TokenForm", right="everything")
 def create(
     backend: Backend,
     caller: Caller,
@@ -62,7 +61,6 @@ def create(
     ] = None,
 ) -> NewTokenReply:
     """Make a token; raises `BadInput` for a name that is taken or reserved, and where nobody could make the next."""
-    caller.require_all()
     with backend.reaching():
         if not ("admin" in may and pools is None) and lacks_admin(backend.tokens.all()):
             raise BadInput(
@@ -80,10 +78,9 @@ def lacks_admin(there: Iterable[Token | TokenReply]) -> bool:
     return not any("admin" in one.may and one.pools is None for one in there)
 
 
-@serves(Access.revoke)
+@serves(Access.revoke, right="everything")
 def revoke(backend: Backend, caller: Caller, token_name: TokenPath) -> RevokedReply:
     """Let a token be worth nothing; raises `NotFound`."""
-    caller.require_all()
     with backend.reaching():
         backend.tokens.revoke(token_name)
         left = len(backend.tokens.all())
@@ -91,10 +88,9 @@ def revoke(backend: Backend, caller: Caller, token_name: TokenPath) -> RevokedRe
     return RevokedReply(name=token_name, left=left)
 
 
-@serves(Access.last_backup)
-def last_backup(backend: Backend, caller: Caller) -> LastBackup | None:
+@serves(Access.last_backup, right="everything")
+def last_backup(backend: Backend, caller: Caller) -> LastBackup | None:  # noqa: ARG001
     """When, by whom and where it was made; None without any."""
-    caller.require_all()
     with backend.reaching():
         return read_last_backup(backend.redis)
 
@@ -164,7 +160,7 @@ def _capped(holder: Holder, cap: Cap, used: Used, waiting: int) -> Capped:
     )
 
 
-@serves(Budgets.set, "CapForm")
+@serves(Budgets.set, "CapForm", right="everything")
 def set_one(
     backend: Backend,
     caller: Caller,
@@ -178,7 +174,6 @@ def set_one(
 
     Raises `BadInput` for an agent that there is not, and for money where calls have no price.
     """
-    caller.require_all()
     if none == (tokens is not None or money is not None):
         raise BadInput("Say what the cap is with 'tokens' or 'money', or take it away with 'none'.")
     holder = Holder(kind, name)
@@ -220,10 +215,9 @@ def _unpriced(client: Client, prices: Prices, agent: str | None, usage: UsageLog
 LetterId = Annotated[str, Field(min_length=1, max_length=200, description="the `id` that the list shows")]
 
 
-@serves(DeadLetterCalls.list)
+@serves(DeadLetterCalls.list, right="admin")
 def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
     """The messages that were given up in the caller's pools, oldest first."""
-    caller.require("admin")
     with backend.reaching():
         letters = backend.client.dead_letters.all()
     found = [(letter, pool_of_letter(backend, letter)) for letter in letters]

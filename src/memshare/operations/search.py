@@ -64,10 +64,9 @@ class AllFound(Message):
     memories: tuple[FoundReply, ...]
 
 
-@serves(Memories.search)
+@serves(Memories.search, right="recall")
 def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     """The memories nearest to a text, whatever has become of them."""
-    caller.require("recall")
     text = backend.checked_text(form.text, "text")
     where = _where(backend, caller, form)
     found = backend.client.memories.search(
@@ -82,10 +81,9 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     return SearchReply(far=far, memories=tuple(memories))
 
 
-@serves(Memories.page)
+@serves(Memories.page, right="recall")
 def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
     """Some memories in the order of their ids, from where the page before ended, or the first ones in another order."""
-    caller.require("recall")
     parents = None if form.parent is None else [form.parent]
     where = replace(_where(backend, caller, form), parents=parents)
     if form.order is not None:
@@ -100,10 +98,9 @@ def page(backend: Backend, caller: Caller, form: PageForm) -> MemoriesReply:
     return MemoriesReply(memories=found.memories, next=str(found.after) if found.after else None)
 
 
-@serves(Memories.count)
+@serves(Memories.count, right="recall")
 def count(backend: Backend, caller: Caller, form: CountForm) -> CountsReply:
     """How many memories there are, by what is known of them."""
-    caller.require("recall")
     where = _where(backend, caller, form)
     by = backend.client.memories.count(where, "pool", *COUNTED_BY)
     return CountsReply(total=sum(by["pool"].values()), **by)
