@@ -32,9 +32,7 @@ MEMORIES = Experiment(
     "The pool begins with the seeds: standard answers with their questions. An answer to a query is added where its "
     "score is at least the mean of the seeds'. Each memory is a lesson for the retriever, and each answer gives credit "
     "to the memories it was shown. The test set is then answered with 0 to 3 memories.",
-    lambda _: [OWN],
     run_memories,
-    baseline=NO_MEMORIES,
     asked=Times(test=4, queries=1),
     settled=Times(queries=1, seeds=1),
     lessons=Times(queries=1, seeds=1),
@@ -79,9 +77,7 @@ GROWTH = Experiment(
     "A growing pool",
     "Do answers get better as the pool grows?",
     _METHOD.format("a quarter"),
-    lambda _: [OWN],
     run_growth,
-    baseline=NO_MEMORIES,
     asked=Times(test=6, queries=1),
     settled=Times(queries=1, seeds=1),
     lessons=Times(queries=1, seeds=1),
@@ -89,19 +85,12 @@ GROWTH = Experiment(
     learns=True,
 )
 
-GROWTH_FROM_20 = Experiment(
-    "growth-ms",
-    "A growing pool, from 20 %",
-    "Do answers get better as the pool grows, in the phases of the first versions of the paper?",
-    _METHOD.format("a fifth"),
-    lambda _: [OWN],
-    partial(run_growth, phases=PHASES_FROM_20),
-    baseline=NO_MEMORIES,
-    asked=Times(test=6, queries=1),
-    settled=Times(queries=1, seeds=1),
-    lessons=Times(queries=1, seeds=1),
-    by_phase=True,
-    learns=True,
+GROWTH_FROM_20 = GROWTH._replace(
+    name="growth-ms",
+    title="A growing pool, from 20 %",
+    question="Do answers get better as the pool grows, in the phases of the first versions of the paper?",
+    method=_METHOD.format("a fifth"),
+    run=partial(run_growth, phases=PHASES_FROM_20),
 )
 
 
@@ -195,22 +184,17 @@ def told(bad: Sequence[AnsweredItem]) -> str:
     return f"Bad pairs: {'; '.join(parts) or 'none'}."
 
 
-BIAS = Experiment(
-    "bias",
-    "A bad beginning",
-    "Does a pool that begins with bad memories recover as it grows?",
-    "Three of four seeds are spoiled before they are put into the pool: half of these have another question's answer, "
-    "cut to a few words, and a score near 0, the others the first part of their own, and a score near 50. The scorer "
-    "checks that, and what it grades otherwise is spoiled again. Then the pool grows as in the experiment 'growth', "
-    "with the retriever learning and with credit.",
-    lambda _: [OWN],
-    run_bias,
-    baseline=NO_MEMORIES,
-    asked=Times(test=6, queries=1),
-    settled=Times(queries=1, seeds=1),
-    lessons=Times(queries=1, seeds=1),
-    by_phase=True,
-    learns=True,
+BIAS = GROWTH._replace(
+    name="bias",
+    title="A bad beginning",
+    question="Does a pool that begins with bad memories recover as it grows?",
+    method=(
+        "Three of four seeds are spoiled before they are put into the pool: half of these have another question's "
+        "answer, cut to a few words, and a score near 0, the others the first part of their own, and a score near 50. "
+        "The scorer checks that, and what it grades otherwise is spoiled again. Then the pool grows as in the "
+        "experiment 'growth', with the retriever learning and with credit."
+    ),
+    run=run_bias,
 )
 
 
@@ -261,9 +245,7 @@ RETRIEVER = Experiment(
     "The queries are answered as ordinary tasks, and what is accepted becomes a memory and a lesson. Compared are the "
     "same pools with the encoder alone (untrained), with the adapters that learnt, and after the encoder was "
     "consolidated; the test set is answered with three memories each time.",
-    lambda _: [OWN],
     run_retriever,
-    baseline=NO_MEMORIES,
     asked=Times(test=4, queries=1),
     remembered=Times(queries=1),
     lessons=Times(queries=1),

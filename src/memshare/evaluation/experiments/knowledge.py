@@ -58,9 +58,7 @@ FACTS = Experiment(
     "Statements are told, then changed to say something else, then deleted. Each time a question in other words is "
     "answered by the agent, with its engine where it has one. Counted is whether an answer has the first text, and the "
     "second, as whole words.",
-    lambda _: [OWN],
     run_facts,
-    baseline=NO_MEMORIES,
     asked=Times(test=4),
     bundled=Bundled("facts.jsonl", needs=NEEDED),
 )
@@ -131,9 +129,7 @@ KNOWLEDGE = Experiment(
     "Of the test questions with short answers (12 words of English at most), each answer is added as a memory, then "
     "changed to a query's answer, then deleted; they are answered each time with three memories. Counted is whether an "
     "answer has the first text, and the second, as whole words.",
-    lambda _: [OWN],
     run_knowledge,
-    baseline=NO_MEMORIES,
     asked=Times(test=4),
     bundled=Bundled("facts.jsonl", split=True),
 )
@@ -186,8 +182,8 @@ COMPLEX = Experiment(
     "Each question takes two or three documents to answer. It is answered by one call of the model, by one call that "
     "is shown the five passages of the documents that are nearest to it, and by the engine, which searches and reads. "
     "Counted is whether an answer has the standard answer as whole words.",
-    lambda _: [ENGINE, ONE_CALL],
     run_complex,
+    labels=lambda _: [ENGINE, ONE_CALL],
     baseline=PLAIN,
     asked=Times(test=3),
     bundled=Bundled("questions.jsonl", documents=True),
@@ -229,9 +225,8 @@ CREDIBILITY = Experiment(
     "Every seed is in the pool twice: as it is, and spoiled. In each round all queries are answered and graded, which "
     "credits the memories shown; no answer below full marks is remembered. After the first, third and fifth "
     "round the test set is answered.",
-    lambda _: [STRICT],
     run_credibility,
-    baseline=NO_MEMORIES,
+    labels=lambda _: [STRICT],
     asked=Times(test=5, queries=5),
     remembered=Times(queries=5),
     by_phase=True,
@@ -308,9 +303,8 @@ CONTRADICTIONS = Experiment(
     "stands in documents that it may read. No answer below full marks is remembered. After the first, third "
     "and fifth round all are asked. Counted are the answers that "
     "say what is so, those that say what is not, and the share of false memories among those that an answer rests on.",
-    lambda _: [STRICT],
     run_contradictions,
-    baseline=NO_MEMORIES,
+    labels=lambda _: [STRICT],
     asked=Times(test=10),
     remembered=Times(test=5),
     by_phase=True,

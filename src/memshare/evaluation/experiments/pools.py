@@ -62,9 +62,8 @@ POOLS = Experiment(
     "integrated pool, where each is a lesson for the pool's retriever. Another integrated pool has those pairs that "
     "one rubric for all domains gives at least the seeds' mean score. The test set is answered with three memories of "
     "each, and with the last pool graded by the one rubric.",
-    lambda _: [OWN, INTEGRATED, ONE_RUBRIC],
     run_pools,
-    baseline=NO_MEMORIES,
+    labels=lambda _: [OWN, INTEGRATED, ONE_RUBRIC],
     asked=Times(test=4, queries=1),
     settled=Times(queries=3, seeds=3),
     lessons=Times(queries=1, seeds=1),
@@ -131,9 +130,8 @@ BALANCE = Experiment(
     "the mixed pool it then answers the remaining queries, which are not remembered; their grades credit the memories "
     "that were shown, and the test set is answered again (mixed, after practice). Each memory is a lesson for the "
     "retriever of its pool. The test set is answered with three memories of each.",
-    lambda models: [WRITING, OWN_ONLY, *([FOREIGN_ONLY, MIXED] if models > 1 else [])],
     run_balance,
-    baseline=NO_MEMORIES,
+    labels=lambda models: [WRITING, OWN_ONLY, *([FOREIGN_ONLY, MIXED] if models > 1 else [])],
     asked=Times(test=5, queries=1),
     settled=Times(queries=2, seeds=0.5),
     lessons=Times(queries=1 / WRITTEN_OF),
@@ -196,9 +194,8 @@ HETEROLOGOUS = Experiment(
     "accepted make one pool for each writer: people (the standard answers), each model, and all models together, each "
     "with its turn. Each memory is a lesson for the retriever of its pool. Each model answers the test set with three "
     "memories of each pool.",
-    labels,
     run_heterologous,
-    baseline=NO_MEMORIES,
+    labels=labels,
     asked=Times(test=5, queries=1),
     settled=Times(queries=2, seeds=0.5),
     lessons=Times(queries=1),
