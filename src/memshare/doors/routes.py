@@ -32,10 +32,6 @@ IdempotencyKey = Annotated[
 ]
 
 
-def _name(route: APIRoute) -> str:
-    return route.name
-
-
 @functools.cache
 def call_routes() -> list[APIRoute]:
     """The routes, in the order of the documentation.
@@ -43,7 +39,7 @@ def call_routes() -> list[APIRoute]:
     All apps of a process share them: they find the backend in the state of the app that is asked, and FastAPI takes a
     tenth of a second to make them.
     """
-    router = APIRouter(generate_unique_id_function=_name)
+    router = APIRouter(generate_unique_id_function=lambda route: route.name)
     for call, operation in served().items():
         router.add_api_route(
             call.path,

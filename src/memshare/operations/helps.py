@@ -108,7 +108,10 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
         tasks, needs = _tasks(backend, caller), _needs(backend)
-    found, asked = [], {(*one.group[:2], one.task.text) for one in tasks if _is_alone(one.task)}
+    found, asked = (
+        [],
+        {(*one.group[:2], one.task.text) for one in tasks if one.task.memories == 0 and not one.task.remember},
+    )
     for group, pairs in _paired(tasks).items():
         without, shown = (together(Side(1, one, one**2) for one in scores) for scores in zip(*pairs, strict=True))
         reply = _reply("same questions", group, shown, without, of_pairs(pairs))
@@ -154,10 +157,6 @@ def _needs(backend: Backend) -> str | None:
         return "a model, or a rubric that a program checks"
     models = {card.model for worker in workers for card in worker.agents}
     return "a model that answers" if models == {OFFLINE} else None
-
-
-def _is_alone(task: AgentTask) -> bool:
-    return task.memories == 0 and not task.remember
 
 
 def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:

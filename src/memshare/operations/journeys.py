@@ -124,7 +124,7 @@ Wait = Annotated[
 
 def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
     """A journey that the caller may see, as it is now; raises `NotFound` as `seen_journey`."""
-    return _reply(backend, seen_journey(backend, caller, journey_id))
+    return journey_reply(backend, seen_journey(backend, caller, journey_id))
 
 
 def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
@@ -214,7 +214,8 @@ def _unknown(journey_id: str) -> NotFound:
     return NotFound(f"No journey of yours has the id {journey_id!r}. They are kept for some days only.")
 
 
-def _reply(backend: Backend, journey: Journey) -> JourneyReply:
+def journey_reply(backend: Backend, journey: Journey) -> JourneyReply:
+    """A journey that was read, as its reader is told."""
     letter = journey.dead.entry.id if journey.dead else None
     with backend.reaching():
         is_kept = letter is not None and letter in backend.client.dead_letters

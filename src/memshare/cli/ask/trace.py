@@ -19,7 +19,7 @@ from memshare.client.rest.calls.journeys import Cancelled, PromptReply
 from memshare.operations import journeys
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.journeys import own_journey, sent_prompt
+from memshare.operations.journeys import journey_reply, sent_prompt
 from memshare.terminal.console import (
     console,
     errors,
@@ -121,8 +121,8 @@ def trace(
         print_json(sent.model_dump(mode="json")) if as_json else _print_prompt(sent)
         return
     if as_json:
-        with operating() as (backend, caller):
-            print_reply(own_journey(backend, caller, task_id))
+        with operating() as (backend, _):
+            print_reply(journey_reply(backend, journey))
         return
     if reasoning:
         print_text(journey.reasoning or "Nothing is known of how its model came to the answer.")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
@@ -110,7 +110,7 @@ def _dismiss(
 
 def _list(gaps: list[Gap], limit: int, *, as_json: bool) -> None:
     if as_json:
-        print_json([_as_json(gap) for gap in gaps[:limit]])
+        print_json([{"id": gap.id, **vars(gap)} for gap in gaps[:limit]])
         return
     rows = [(gap.kind, gap.reason, gap.id) for gap in gaps[:limit]]
     if not rows:
@@ -128,10 +128,6 @@ def _list_dismissed(decisions: Decisions, *, as_json: bool) -> None:
         return
     rows = [(one, record.by, f"{record.at:%Y-%m-%d}") for one, record in sorted(found.items())]
     console.print(table("id", "by", "on", rows=rows) if rows else "No gap was dismissed.")
-
-
-def _as_json(gap: Gap) -> dict[str, Any]:
-    return {"id": gap.id, **vars(gap)}
 
 
 EXPLORER = "explorer"
@@ -206,7 +202,8 @@ def explore(
         try:
             with paid_chat(settings, "agents", submitter) as chat, stopping("What was asked goes on by itself."):
                 proposer = Proposer(chat, found.client.memories, name)
-                for gap in _not_explored(found, before, size) if left else []:
+                gaps = gaps_of(found, Decisions(found.redis, name), size) if left else []
+                for gap in before.not_asked(gaps):
                     if full():
                         break
                     question = _question(found, proposer, gap, size)
@@ -247,10 +244,6 @@ def _require_prices(settings: Settings) -> None:
             f"--budget needs the prices of {', '.join(without)}, in the file that MEMSHARE_PRICES names. Or limit the"
             " calls with --calls N."
         )
-
-
-def _not_explored(found: OpenedConcepts, before: ExploredGaps, size: int | None) -> list[Gap]:
-    return before.not_asked(gaps_of(found, Decisions(found.redis, found.concepts.pool), size))
 
 
 def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | None) -> str | None:

@@ -236,7 +236,7 @@ class EventStream:
     def feed(self, piece: bytes) -> Iterator[bytes]:
         """The data of each event that this piece completes."""
         *lines, self._rest = (self._rest + piece).split(b"\n")
-        for line in map(_without_return, lines):
+        for line in (one.removesuffix(b"\r") for one in lines):
             if line:
                 name, _, value = line.partition(b":")
                 if name == b"data":
@@ -244,10 +244,6 @@ class EventStream:
             elif self._data:
                 yield b"\n".join(self._data)
                 self._data.clear()
-
-
-def _without_return(line: bytes) -> bytes:
-    return line.removesuffix(b"\r")
 
 
 P = ParamSpec("P")

@@ -101,7 +101,8 @@ def short_questions(split: Split) -> tuple[list[DataItem], dict[str, str]]:
 
     All test questions where none has a short answer.
     """
-    items = [item for item in split.test if _is_short(item)] or list(split.test)
+    short = [item for item in split.test if item.answer.isascii() and len(item.answer.split()) <= SHORT]
+    items = short or list(split.test)
     own = {folded(item.answer) for item in items}
     spare: dict[str, list[str]] = {}
     for item in split.queries:
@@ -109,10 +110,6 @@ def short_questions(split: Split) -> tuple[list[DataItem], dict[str, str]]:
             spare.setdefault(item.label, []).append(item.answer)
     usable = [item for item in items if item.label in spare]
     return usable, {item.id: spare[item.label][place % len(spare[item.label])] for place, item in enumerate(usable)}
-
-
-def _is_short(item: DataItem) -> bool:
-    return item.answer.isascii() and len(item.answer.split()) <= SHORT
 
 
 def delete(memories: Sequence[UUID]) -> Change:
