@@ -26,8 +26,7 @@ from starlette.types import Receive, Scope, Send
 from memshare.doors.authentication import OF_CONNECTION, is_same_user
 from memshare.doors.entrance import LARGEST_BODY, MCP, Entrance
 from memshare.doors.pages.routes import Site, page_routes
-from memshare.doors.problems import Problem, add_handlers, problem
-from memshare.doors.routes import call_routes
+from memshare.doors.rest import Problem, add_handlers, call_routes, problem
 from memshare.operations.apart import at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
