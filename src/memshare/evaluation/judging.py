@@ -1,4 +1,4 @@
-"""What models do for an experiment: a second judge grades its answers, and one writes what claims lack."""
+"""Models of an experiment: a second judge, who grades its answers, and one that writes what claims lack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people decide on: memories that contradict each other, promotions to another pool, and whom to trust."""
+"""Decisions of people: memories that contradict each other, promotions to another pool, and whom to trust."""
 
 from __future__ import annotations
 

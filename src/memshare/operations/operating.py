@@ -1,4 +1,4 @@
-"""What those who run a deployment may do: tokens, the last backup, spend caps, and dead letters."""
+"""Operations of those who run a deployment: tokens, the last backup, spend caps, and dead letters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people decide on: contradictions, duplicates, promotions to another pool, and whom to trust."""
+"""Decisions of people: contradictions, duplicates, promotions to another pool, and whom to trust."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What those who run a deployment ask: tokens, the last backup, spend caps, dead letters and jobs."""
+"""Calls of those who run a deployment: tokens, the last backup, spend caps, dead letters and jobs."""
 
 from __future__ import annotations
 
