@@ -12,7 +12,6 @@ from memshare.cli.options import Json
 from memshare.client.pools import pools_known
 from memshare.operations import operating as operations
 from memshare.operations.caller import RIGHTS
-from memshare.operations.operating import set_one
 from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, moment, print_text, table
 from memshare_broker.errors import BadInput, TryAgain
@@ -51,7 +50,7 @@ def create(
         is_first = not operations.tokens(backend, caller)
         made = ask("The token", operations.create, backend, caller, **given)
         if daily_usd is not None:
-            set_one(backend, caller, "submitter", name, money=daily_usd)
+            operations.set_one(backend, caller, "submitter", name, money=daily_usd)
         with suppress(TryAgain):  # the memory service is away
             for pool in sorted({*(chosen or ())} - pools_known(backend.client)):
                 errors.print(f"No pool is called {pool!r} yet.", style="yellow")
