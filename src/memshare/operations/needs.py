@@ -15,7 +15,8 @@ from pydantic import Field
 
 from memshare.client.errors import NotFound
 from memshare.client.pools import being_graded, contradictions
-from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, RubricCalls, StaleSource, TriedPair
+from memshare.client.rest.calls.decisions import RubricCalls, TriedPair
+from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
 from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right, audit

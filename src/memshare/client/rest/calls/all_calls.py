@@ -21,10 +21,16 @@ if TYPE_CHECKING:
         WholeAgentReply,
     )
     from memshare.client.rest.calls.concepts import ConceptCalls
-    from memshare.client.rest.calls.decisions import ConflictCalls, Duplicates, PromotionCalls, SubmitterCalls
+    from memshare.client.rest.calls.decisions import (
+        ConflictCalls,
+        Duplicates,
+        PromotionCalls,
+        RubricCalls,
+        SubmitterCalls,
+    )
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import FilterArguments, Memories, TrashCalls
-    from memshare.client.rest.calls.needs import NeedsCalls, RubricCalls
+    from memshare.client.rest.calls.needs import NeedsCalls
     from memshare.client.rest.calls.operating import Access, Budgets, DeadLetterCalls, Jobs
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
@@ -159,7 +165,7 @@ class Sharing(Calls[Asked]):
     promotions: PromotionCalls[Asked] = group("decisions:PromotionCalls")
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
-    rubric_trials: RubricCalls[Asked] = group("needs:RubricCalls")
+    rubric_trials: RubricCalls[Asked] = group("decisions:RubricCalls")
     submitters: SubmitterCalls[Asked] = group("decisions:SubmitterCalls")
     trash: TrashCalls[Asked] = group("memories:TrashCalls")
     budgets: Budgets[Asked] = group("operating:Budgets")

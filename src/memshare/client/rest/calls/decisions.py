@@ -1,4 +1,4 @@
-"""Decisions of people: contradictions, duplicates, promotions to another pool, and whom to trust."""
+"""Decisions of people: contradictions, duplicates, promotions to another pool, whom to trust, and rubrics on trial."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.rest.methods import Asked, Calls, call
+from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Message
 from memshare_memory.belief.lift import Lift
 from memshare_memory.belief.promotions import Proposal
@@ -15,6 +16,7 @@ from memshare_memory.belief.trust import Said
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Status
+from memshare_scorer.draft import Drafting
 
 
 class Contradiction(Message):
@@ -187,4 +189,40 @@ class SubmitterCalls(Calls[Asked]):
         """Trust a submitter, whose memories are shown as proven ones from then on; it takes the right `curate`.
 
         `leave` says that they stay unproven until words prove them, and need nobody; `undecided` takes either back.
+        """
+
+
+class TriedPair(Message):
+    """A pair that was graded, and what another rubric says of it."""
+
+    journey: str
+    prompt: str
+    before: Score
+    trial: str = Field(description="the journey in which it is graded by the other rubric")
+    after: Score | None = Field(description="null until then")
+    error: str | None = Field(description="why it was given up")
+
+
+TriedPairs = list[TriedPair]
+
+
+class RubricCalls(Calls[Asked]):
+    """Rubrics before they hold."""
+
+    @call("get_drafting", "GET", "/v1/rubrics/{name}/drafting", tag="rubrics")
+    def drafting(self, name: str) -> Drafting | None:
+        """The drafts of a rubric, what was thought of each, and what was taken; it takes the right `admin`.
+
+        null of a rubric that no model drafted.
+        """
+
+    @call("get_rubric_trial", "GET", "/v1/rubrics/{name}/trial", tag="rubrics")
+    def tried(self, name: str) -> TriedPairs:
+        """A rubric's grades for graded pairs, beside their earlier grades; it takes the right `admin`."""
+
+    @call("try_rubric", "POST", "/v1/rubrics/{name}/trial", tag="rubrics", status=202)
+    def try_it(self, name: str, agent: str) -> TriedPairs:
+        """Have the last ten graded pairs of an agent graded by another rubric, to see what it says.
+
+        The rubric need not be approved. Nothing is remembered or learnt of it. It takes the right `admin`.
         """

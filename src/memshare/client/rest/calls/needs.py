@@ -1,4 +1,4 @@
-"""Everything that needs a person, and rubrics before they hold."""
+"""Everything that needs a person: conflicts, stale memories, dead letters and rubrics, in one list."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from memshare.client.rest.calls.concepts import QuestionReply, SimilarReply
 from memshare.client.rest.calls.decisions import SubmitterReply
 from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.client.rest.methods import Asked, Calls, call
-from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import Message
 from memshare_memory.belief.promotions import Proposal
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Became
-from memshare_scorer.draft import Drafting
 
 
 class StaleSource(Message):
@@ -97,40 +95,4 @@ class NeedsCalls(Calls[Asked]):
         submitters whom ten words have not proven, questions that were proposed or asked in vain, memories proposed for
         another pool, and of pools for which that was asked lately names that may mean one concept, 20 of a pool at a
         time, and duplicates.
-        """
-
-
-class TriedPair(Message):
-    """A pair that was graded, and what another rubric says of it."""
-
-    journey: str
-    prompt: str
-    before: Score
-    trial: str = Field(description="the journey in which it is graded by the other rubric")
-    after: Score | None = Field(description="null until then")
-    error: str | None = Field(description="why it was given up")
-
-
-TriedPairs = list[TriedPair]
-
-
-class RubricCalls(Calls[Asked]):
-    """Rubrics before they hold."""
-
-    @call("get_drafting", "GET", "/v1/rubrics/{name}/drafting", tag="rubrics")
-    def drafting(self, name: str) -> Drafting | None:
-        """The drafts of a rubric, what was thought of each, and what was taken; it takes the right `admin`.
-
-        null of a rubric that no model drafted.
-        """
-
-    @call("get_rubric_trial", "GET", "/v1/rubrics/{name}/trial", tag="rubrics")
-    def tried(self, name: str) -> TriedPairs:
-        """A rubric's grades for graded pairs, beside their earlier grades; it takes the right `admin`."""
-
-    @call("try_rubric", "POST", "/v1/rubrics/{name}/trial", tag="rubrics", status=202)
-    def try_it(self, name: str, agent: str) -> TriedPairs:
-        """Have the last ten graded pairs of an agent graded by another rubric, to see what it says.
-
-        The rubric need not be approved. Nothing is remembered or learnt of it. It takes the right `admin`.
         """
