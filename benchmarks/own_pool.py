@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.settings import Settings
 from memshare_memory.admit.after import Lessons

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from benchmarks.mem0_store import Mem0, text_of
 from benchmarks.report import aim, print_figures, progress
 from benchmarks.synthetic import DIMENSION, Query, Synthetic
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import errors
 from memshare_broker.settings import Settings
 from memshare_memory.curate.curate import Curate

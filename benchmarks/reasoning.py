@@ -31,8 +31,7 @@ from memshare.evaluation.data import DataItem
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.experiments.complex import passages
-from memshare.evaluation.experiments.knowledge import says
+from memshare.evaluation.experiments.knowledge import passages, says
 from memshare.evaluation.request import request_of
 from memshare.evaluation.result import ALL, ExperimentResult, ResultRow
 from memshare.files.json_lines import read_lines, read_object

@@ -12,7 +12,7 @@ from benchmarks.stream.arms import THE_MODELS, Answered, Save, batches
 from benchmarks.stream.relay import Relay
 from benchmarks.stream.tasks import PEOPLE, Phase, TaskSet, spoiled
 from benchmarks.support.up import running_up
-from memshare.client.waiting import ended_in_order, wait_until_idle
+from memshare.client.client import ended_in_order, wait_until_idle
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import Unreachable
 from memshare_memory.curate.requests import NewMemory

@@ -16,7 +16,7 @@ from typer.models import Context
 
 import memshare
 from memshare import AsyncMemory
-from memshare.cli.lazy_commands import GROUPS, load
+from memshare.cli.main import GROUPS, load
 from memshare.client.rest.methods import Calls
 from memshare.doors.server import rest_app
 from memshare.operate.metrics import SharedMetrics

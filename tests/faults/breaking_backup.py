@@ -8,7 +8,7 @@ from pathlib import Path
 from memshare.operate.backup.archive import open_archive
 from memshare.operate.backup.make import make
 from memshare.operate.backup.restore import restore
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.delivery.schema import JOURNEY
 from memshare_broker.settings import Settings
 from memshare_memory.stores.store import Where

@@ -22,7 +22,7 @@ import redis
 from benchmarks.forms.tasks import memories, unseen_tasks
 from benchmarks.injections import AS_LONG, MARKS
 from benchmarks.report import print_figures
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Shown
 from memshare_memory.curate.requests import Forget

@@ -14,7 +14,7 @@ from uuid import UUID
 import pytest
 
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcards
 from memshare_concepts.reviews import CardStore

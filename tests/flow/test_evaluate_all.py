@@ -13,8 +13,7 @@ import pytest
 
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.folder import Folder
-from memshare.evaluation.forecast import Forecast, forecasts
-from memshare.evaluation.request import plan_of, request_of
+from memshare.evaluation.request import Forecast, forecasts, plan_of, request_of
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving

@@ -20,7 +20,7 @@ import redis
 from numpy.typing import NDArray
 
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Candidate, LessonTask
 from memshare_broker.wire.messages import Embedding

@@ -14,7 +14,7 @@ import pytest
 from memshare.client.journey import Journey
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.promotions import decide, promotions
+from memshare.operations.decisions import decide_promotion, promotions
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
@@ -95,13 +95,13 @@ def test_what_ada_learnt_is_shown_to_bob_from_its_approval_until_it_is_taken_bac
         )
         assert shown_to_bob(deployment) == (IGNORANCE, set())
 
-        became = decide(backend, ADA, first.memory_id).proposal.became
+        became = decide_promotion(backend, ADA, first.memory_id).proposal.became
 
         assert shown_to_bob(deployment) == (SECRET, {became})
         copied = asked(deployment, "bob", "And the red lamp of the harbour, where would that be?")
         assert copied.memory_id is not None
 
-        back = decide(backend, ADA, first.memory_id, "take back")
+        back = decide_promotion(backend, ADA, first.memory_id, "take back")
 
         assert set(back.forgotten) == {became, copied.memory_id}
         assert shown_to_bob(deployment) == (IGNORANCE, set())

@@ -18,9 +18,10 @@ import pytest
 import redis
 
 from memshare.client.client import Client
-from memshare.client.last_backup import LastBackup, last_backup
+from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.archive import POOL, open_archive
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
+from memshare.operations.operating import read_last_backup
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_memory.door.messages import RecallRequest
@@ -123,7 +124,7 @@ def backed(tmp_path_factory: pytest.TempPathFactory) -> Backed:
         with submitting(client) as sent:
             wait_for(lambda: len(sent) > 10, 60, "some load")
             said = terminal.json("backup", str(folder))
-            noted = last_backup(direct)
+            noted = read_last_backup(direct)
             assert noted is not None
             there = len(sent)
             wait_for(lambda: len(sent) > there + 10, 60, "more load")

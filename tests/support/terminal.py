@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memshare.client.client import Client
-from memshare.operate.own_redis import redis_running
+from memshare.operate.data_folder import redis_running
 from memshare_agents.roster import load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
 from memshare_broker.settings import Settings

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from memshare.cli.options import login_name
-from memshare.operate.own_redis import redis_running
+from memshare.operate.data_folder import redis_running
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.terminal.console import errors, print_json

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -18,7 +18,7 @@ from memshare_broker.delivery.hops import ANSWER, NextMessage
 from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.submission import Cancelling, Submission, cancel_journey, ended, hand_in
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput, TryAgain, Unreachable
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.forms import readable, refuse_too_long
@@ -32,6 +32,7 @@ from memshare_memory.recall.near_enough import near_enough
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds
+LOOK_AROUND_EVERY = 5.0  # seconds; whether anything else moves while one journey is waited for
 
 
 class Client:
@@ -238,3 +239,37 @@ def _task_of(body: object) -> AgentTask | None:
 def _reusable_id(agent: str, task: AgentTask) -> str:
     """The id of a task, whose submitter is part of it, in this UTC day."""
     return str(derived_id("reusable task", agent, task.model_dump_json(), day_of(time.time())))
+
+
+def ended_in_order(
+    client: Client, task_ids: Sequence[str], patience: float, tend: Callable[[], object] = lambda: None
+) -> Iterator[Journey]:
+    """The journeys in order, each once it has been settled or given up; `tend` is called while it waits.
+
+    Raises `Unreachable` where no message of the deployment has moved for `patience` seconds.
+    """
+    last = looked = time.monotonic()
+    open_then: dict[str, int] | None = None
+    for task_id in task_ids:
+        while not (journey := client.journey(task_id)).ended:
+            if time.monotonic() - looked > LOOK_AROUND_EVERY:
+                looked, open_now = time.monotonic(), client.ledger.open_messages()
+                if open_now != open_then:
+                    last, open_then = looked, open_now
+            if time.monotonic() - last > patience:
+                why = f" It waits: {journey.waits.why}" if journey.waits else " The worker's log says more."
+                raise Unreachable(f"Nothing has ended for {patience:.0f} s.{why}")
+            tend()
+            time.sleep(LOOK_EVERY)
+        last = time.monotonic()
+        yield journey
+
+
+def wait_until_idle(client: Client, patience: float, tend: Callable[[], object] = lambda: None) -> None:
+    """Return once no message is open; raises `Unreachable` after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while any(client.ledger.open_messages().values()):
+        if time.monotonic() > deadline:
+            raise Unreachable(f"Messages have been open for {patience:.0f} s; the worker's log says more.")
+        tend()
+        time.sleep(LOOK_EVERY)

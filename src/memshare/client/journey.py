@@ -185,6 +185,16 @@ def kept_for(days: float) -> str:
     return "a day" if days == 1 else f"{days:g} days"
 
 
+def outcome_of(journey: Journey) -> tuple[str, str]:
+    """The score and what became of a question, in words."""
+    score = f"{journey.score.total:.1f}" if journey.score else "–"
+    if journey.dead is not None:
+        return score, f"given up: {journey.dead.error}"
+    if journey.verified is False:
+        return score, "not verified, and so not graded"
+    return score, journey.outcome or journey.state
+
+
 def asked_of(step: Step) -> str:
     """The arguments of a step of a run that say something, as `name: value`."""
     try:

@@ -14,13 +14,12 @@ from statistics import fmean, stdev
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
-from memshare.client.client import Client
-from memshare.client.difference import RIGHT, of_pairs
+from memshare.client.client import Client, ended_in_order, wait_until_idle
 from memshare.client.journey import Journey
-from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.demo.play import STALLED_AFTER
 from memshare.demo.text_to_sql import Questions, SqlQuestion
 from memshare.operate.consolidating import consolidate, retrievers_off, retrievers_on
+from memshare.operations.helps import RIGHT, of_pairs
 from memshare_broker.errors import MemshareError
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from memshare.client.client import Client
+from memshare.client.client import Client, ended_in_order
 from memshare.client.journey import Journey
-from memshare.client.waiting import ended_in_order
 from memshare_memory.curate.requests import NewMemory
 
 FOLDER = Path(__file__).parent

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memshare.client.errors import TooLarge, TooManyRequests
 from memshare.doors.authentication import authenticate
-from memshare.doors.problems import headers_of, problem_of, status_of
+from memshare.doors.rest import headers_of, problem_of, status_of
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller

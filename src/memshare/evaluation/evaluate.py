@@ -13,10 +13,9 @@ from pathlib import Path
 from statistics import fmean
 
 from memshare.client.client import Client
-from memshare.evaluation.counterfactuals import complete
 from memshare.evaluation.data import DataItem, Split, same_text
 from memshare.evaluation.folder import Folder, Prepared, bill, read_preparation, write_preparation
-from memshare.evaluation.judging import Judge
+from memshare.evaluation.judging import Judge, complete
 from memshare.evaluation.lab import PEOPLE, Lab, Measured
 from memshare.evaluation.queues import AnsweredItem, Queues
 from memshare.evaluation.request import ExperimentRequest, plan_of, roster_of

@@ -13,6 +13,10 @@ from memshare.evaluation.variants import Label
 TOWN = Path(__file__).parent / "town"
 """A fictional town: documents about it, questions that take several of them, and facts that can change."""
 
+OWN = Label("own", lambda pool, number: f"{pool}-{number}")
+"""Each model with pools of its own, a pool for each domain."""
+NO_MEMORIES = "0 memories"
+
 
 class Bundled(NamedTuple):
     """Questions and documents that come with an experiment."""
@@ -51,12 +55,12 @@ class Experiment(NamedTuple):
     title: str
     question: str
     method: str
-    labels: Callable[[int], Sequence[Label]]
     run: Callable[[Lab], None]
-    baseline: str
-    """The condition that the others are compared with, pair by pair."""
     asked: Times
     """Answers."""
+    labels: Callable[[int], Sequence[Label]] = lambda _: [OWN]
+    baseline: str = NO_MEMORIES
+    """The condition that the others are compared with, pair by pair."""
     settled: Times = Times()
     """Answers that become memories when others have been given, each with a lesson where something learns."""
     remembered: Times = Times()
@@ -76,8 +80,3 @@ class Experiment(NamedTuple):
     def needs(self) -> tuple[str, ...]:
         """Fields that each line must have beside a prompt and an answer."""
         return self.bundled.needs if self.bundled else ()
-
-
-OWN = Label("own", lambda pool, number: f"{pool}-{number}")
-"""Each model with pools of its own, a pool for each domain."""
-NO_MEMORIES = "0 memories"

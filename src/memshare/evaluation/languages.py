@@ -17,7 +17,7 @@ from memshare.evaluation.evaluate import reader_of
 from memshare.evaluation.lab import SHOWN
 from memshare.evaluation.result import Interval, interval
 from memshare.files.json_lines import read_objects, refuse
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Message

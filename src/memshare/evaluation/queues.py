@@ -10,9 +10,8 @@ from uuid import UUID
 
 import redis
 
-from memshare.client.client import BULK, Client
+from memshare.client.client import BULK, Client, ended_in_order, wait_until_idle
 from memshare.client.journey import Journey
-from memshare.client.waiting import ended_in_order, wait_until_idle
 from memshare.evaluation.data import DataItem
 from memshare.evaluation.variants import Setup
 from memshare.learn.bootstrap import StandardAnswer, question_of, seed_of

@@ -26,11 +26,7 @@ class MemoryRetriever(dspy.Retrieve):  # type: ignore[misc]
         """The memories as texts and as they are; `recall_id` is for an offer and for feedback."""
         recalled = self._memory.recall(query, agent=self._agent, k=self.k if k is None else k)
         return dspy.Prediction(
-            passages=[_passage(one.prompt, one.answer) for one in recalled.memories],
+            passages=[one.answer if one.prompt is None else f"{one.prompt}\n{one.answer}" for one in recalled.memories],
             memories=list(recalled.memories),
             recall_id=str(recalled.recall_id),
         )
-
-
-def _passage(prompt: str | None, answer: str) -> str:
-    return answer if prompt is None else f"{prompt}\n{answer}"

@@ -68,33 +68,25 @@ def _followed(settings: Settings, job: Job, follow: Follow) -> Report:
     """
     command = python("-m", "memshare_trainer.consolidation", job.model_dump_json())
     with tempfile.TemporaryFile("w+") as said:
-        process = subprocess.Popen(
-            command,
-            env=environment_of(settings),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            text=True,
-        )
-        try:
-            for line in process.stdout or ():
-                report = Report.model_validate_json(line)
-                if report.result or report.trial:
-                    return report
-                if report.error is not None:
-                    raise _error(report, report.error)
-                follow(report)
-            process.wait()
-            said.seek(0)
-            last = (said.read().strip().splitlines() or ["no output"])[-1]
-            raise MemshareError(f"The consolidation ended before it was done ({last}). Nothing has changed.")
-        finally:
-            process.terminate()
-            process.wait()
-            if process.stdout:
-                process.stdout.close()
+        environment, pipe = environment_of(settings), subprocess.PIPE
+        with subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=said, text=True
+        ) as process:
+            try:
+                for line in process.stdout or ():
+                    report = Report.model_validate_json(line)
+                    if report.result or report.trial:
+                        return report
+                    if report.error is not None:
+                        raise _ERRORS[report.kind](report.error)
+                    follow(report)
+                process.wait()
+            finally:
+                process.terminate()
+                process.wait()
+        said.seek(0)
+        last = (said.read().strip().splitlines() or ["no output"])[-1]
+        raise MemshareError(f"The consolidation ended before it was done ({last}). Nothing has changed.")
 
 
-def _error(report: Report, text: str) -> MemshareError:
-    kinds = {"bad input": BadInput, "worse": Worse, "other": MemshareError}
-    return kinds[report.kind](text)
+_ERRORS: dict[str, type[MemshareError]] = {"bad input": BadInput, "worse": Worse, "other": MemshareError}

@@ -80,7 +80,8 @@ def environment_of(settings: Settings) -> dict[str, str]:
     environment.pop("MEMSHARE_CONFIG", None)
     for name in settings.model_fields_set - {"data", "config"}:
         if (value := getattr(settings, name)) is not None:
-            environment.setdefault(f"MEMSHARE_{name.upper()}", _text(value))
+            text = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            environment.setdefault(f"MEMSHARE_{name.upper()}", text)
         if isinstance(value, Path):  # as it is written out: a child may run in another folder
             environment[f"MEMSHARE_{name.upper()}"] = str(value)
     for name in ("redis_url", "qdrant_url", "memory_url", "exports"):
@@ -89,10 +90,6 @@ def environment_of(settings: Settings) -> dict[str, str]:
         if value:
             environment[variable] = str(value)
     return environment
-
-
-def _text(value: object) -> str:
-    return value.get_secret_value() if isinstance(value, SecretStr) else str(value)
 
 
 def begin_command(settings: Settings, words: Sequence[str], said: IO[str]) -> subprocess.Popen[str]:

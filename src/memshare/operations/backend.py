@@ -30,7 +30,7 @@ from memshare_memory.people import RECALLED
 
 if TYPE_CHECKING:
     from memshare.client.rest.calls.concepts import ConceptsReply
-    from memshare.client.rest.calls.duplicates import DuplicatesReply
+    from memshare.client.rest.calls.decisions import DuplicatesReply
     from memshare.operations.caller_limits import RequestLimit, Shares  # of an extra, as commands are there without
 
 LONGEST = 30 * 86_400  # seconds; as long as the memory service knows that an outcome was told

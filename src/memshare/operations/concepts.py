@@ -1,12 +1,14 @@
-"""Concepts: what a pool is about, computed in a process of its own; what people decide on names, gaps, questions."""
+"""Concepts and duplicates of a pool, computed in a process of its own; what people decide on names, gaps, questions."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Annotated, Literal
+from uuid import UUID
 
 import redis
 from pydantic import Field
@@ -24,6 +26,7 @@ from memshare.client.rest.calls.concepts import (
     QuestionReply,
     SimilarReply,
 )
+from memshare.client.rest.calls.decisions import DifferentReply, DuplicateReply, Duplicates, DuplicatesReply
 from memshare.client.rest.calls.needs import Need
 from memshare.extras import require
 from memshare.operations.apart import ASKING, answered, computed
@@ -41,6 +44,7 @@ from memshare_concepts.decisions import Decisions, Merge, similar_id
 from memshare_concepts.open_questions import OpenQuestion, OpenQuestions, Rounds, State, rounds_of
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import JudgedMemory
+from memshare_memory.stores.store import Where
 
 
 def questions(backend: Backend, pools: Sequence[str]) -> Iterator[Need]:
@@ -76,7 +80,7 @@ def _need(pool: str, one: QuestionReply, since: float | None, memories: tuple[Ju
     return Need(kind="question", key=key, since=since, pool=pool, memories=memories, question=one)
 
 
-@serves(ConceptCalls.decide_question, "QuestionDecision")
+@serves(ConceptCalls.decide_question, "QuestionDecision", right="curate")
 def decide_question(
     backend: Backend,
     caller: Caller,
@@ -86,7 +90,6 @@ def decide_question(
     agent: Label | None = None,
 ) -> QuestionDecidedReply:
     """Note what a person decides; raises `NotFound`, and `Conflict` where somebody else was first."""
-    caller.require("curate")
     caller.require_pool(pool)
     decisions, open_questions = Decisions(backend.redis, pool), OpenQuestions(backend.redis, pool)
     takes_back = do == "undecided"
@@ -180,7 +183,7 @@ def undecided(backend: Backend, pool: str) -> ConceptsReply:
     return found.model_copy(update={"similar": tuple(left), "gaps": gaps})
 
 
-@serves(ConceptCalls.decide, "ConceptDecision")
+@serves(ConceptCalls.decide, "ConceptDecision", right="curate")
 def decide(
     backend: Backend,
     caller: Caller,
@@ -192,7 +195,6 @@ def decide(
     bring_back: Annotated[str | None, Field(max_length=1_000, description="the id of what was dismissed")] = None,
 ) -> DecidedReply:
     """Note what a person decides; raises `BadInput` for names that are one concept already."""
-    caller.require("curate")
     caller.require_pool(pool)
     if sum(one is not None for one in (merge, split, apart, dismiss, bring_back)) != 1:
         raise BadInput("Say one thing: 'merge', 'split', 'apart', 'dismiss' or 'bring_back'.")
@@ -268,3 +270,95 @@ def _computed(settings: Settings, pool: str) -> ConceptsReply:
         gaps=tuple(GapReply(id=one.id, kind=one.kind, names=one.names, reason=one.reason) for one in gaps),
         similar=tuple(SimilarReply(**one._asdict()) for one in similar),
     )
+
+
+DUPLICATES_KEPT = 600.0  # seconds for which what was found is shown
+LOOKED_AT = 20_000  # memories: all of them with each other in some seconds
+MOST = 50  # pairs, the most alike
+Two = tuple[UUID, UUID]
+
+
+@serves(Duplicates.list)
+def duplicates(backend: Backend, caller: Caller, pool: PoolPath) -> DuplicatesReply:
+    """The duplicates found in a pool; raises `NotFound` for an unknown pool, and `NeedsExtra`."""
+    require_concepts(backend, caller, pool)
+    there = backend.duplicates.get(pool)
+    if there is None or time.monotonic() - there[0] > DUPLICATES_KEPT:
+        there = backend.duplicates[pool] = (time.monotonic(), computed(_looked, backend.settings, pool))
+    return there[1].model_copy(update={"duplicates": tuple(left_of(backend, pool))})
+
+
+@serves(Duplicates.decide, "DifferentForm", right="curate")
+def say_different(
+    backend: Backend, caller: Caller, pool: PoolPath, memories: Two, different: bool = True
+) -> DifferentReply:
+    """Note what a person says of two memories of a pool; raises `NotFound`."""
+    caller.require_pool(pool)
+    seen = {one.memory.id for one in backend.client.memories.judge(memories) if one.memory.pool == pool}
+    for one in memories:
+        if one not in seen:
+            raise NotFound(f"No memory of the pool {pool!r} has the id {str(one)!r}.")
+    with backend.reaching():
+        say(backend.redis, pool, memories, different=different)
+    reply = DifferentReply(memories=memories, different=different)
+    audit(caller, "say of duplicates", pool=pool, **reply.model_dump(mode="json"))
+    return reply
+
+
+def left_of(backend: Backend, pool: str) -> list[DuplicateReply]:
+    """The duplicates found last in a pool, without pairs that were decided on, or are gone or hidden, since."""
+    _, found = backend.duplicates[pool]
+    cosines = {(one.memories[0].memory.id, one.memories[1].memory.id): one.cosine for one in found.duplicates}
+    with backend.reaching():
+        pairs = but_different(backend.redis, pool, list(cosines))
+    return _judged(backend.client.memories, {two: cosines[two] for two in pairs})
+
+
+def _judged(memory: MemoryClient, cosines: Mapping[Two, float]) -> list[DuplicateReply]:
+    """Pairs of which both are there and shown."""
+    judged = memory.judge([one for two in cosines for one in two])
+    known = {one.memory.id: one for one in judged if one.memory.status == "active"}
+    return [
+        DuplicateReply(memories=(known[one], known[other]), cosine=cosine)
+        for (one, other), cosine in cosines.items()
+        if one in known and other in known
+    ]
+
+
+def _looked(settings: Settings, pool: str) -> DuplicatesReply:
+    """All of it, with numpy."""
+    from memshare_concepts.nearly_same import duplicates as nearly_same
+    from memshare_concepts.nearly_same import nearest
+    from memshare_concepts.pool_graph import vectors_of
+
+    with closing(MemoryClient(settings)) as memory:
+        every = memory.every(Where(pool=pool, status="active"))
+        memories, vectors = vectors_of(memory, islice(every, LOOKED_AT))
+        found = nearly_same(memories, vectors)
+        pairs = _judged(memory, {one.memories: one.cosine for one in found[:MOST]})
+        far = None if found else nearest(memories, vectors)
+        below = _judged(memory, {far.memories: far.cosine}) if far else []
+    looked = DuplicatesReply(pool=pool, looked_at=len(memories), found=len(found), duplicates=tuple(pairs))
+    return looked.model_copy(update={"nearest": next(iter(below), None)})
+
+
+def say(client: redis.Redis, pool: str, two: Two, *, different: bool) -> None:
+    """Note that both of two memories are wanted, or take that back."""
+    if different:
+        client.sadd(_key(pool), _both(two))
+    else:
+        client.srem(_key(pool), _both(two))
+
+
+def but_different(client: redis.Redis, pool: str, pairs: list[Two]) -> list[Two]:
+    """The pairs of a pool that nobody has noted as different."""
+    known = client.smismember(_key(pool), [_both(two) for two in pairs]) if pairs else []
+    return [two for two, is_known in zip(pairs, known, strict=True) if not is_known]
+
+
+def _key(pool: str) -> str:
+    return f"memshare:different:{pool}"
+
+
+def _both(two: Two) -> str:
+    return " ".join(sorted(map(str, two)))

@@ -14,7 +14,7 @@ from pydantic import Field
 from redis.exceptions import RedisError
 
 from memshare.client.errors import Conflict
-from memshare.client.rest.calls.jobs import JobKind, JobReply, Jobs
+from memshare.client.rest.calls.operating import JobKind, JobReply, Jobs
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves
@@ -47,10 +47,9 @@ ClusterNumbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_le
 RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
 
 
-@serves(Jobs.list)
+@serves(Jobs.list, right="admin")
 def jobs(backend: Backend, caller: Caller) -> list[JobReply]:
     """The last jobs; who does not see all pools is told of those on their own."""
-    caller.require("admin")
     kinds = get_args(JobKind) if caller.pools is None else OF_POOL
     return [one for one in _last(backend, *kinds) if caller.sees(one.about)]
 
@@ -61,7 +60,7 @@ def _last(backend: Backend, *kinds: JobKind) -> list[JobReply]:
     return [JobReply.model_validate_json(text) for text in texts if text]
 
 
-@serves(Jobs.begin, "JobForm")
+@serves(Jobs.begin, "JobForm", right="admin")
 def begin(
     backend: Backend,
     caller: Caller,
@@ -74,7 +73,6 @@ def begin(
     goal: Told | None = None,
 ) -> JobReply:
     """Begin a job; raises `Conflict` while one of its kind is at work, `BadInput` for what this server cannot do."""
-    caller.require("admin")
     caller.require_pool(pool or "") if kind in OF_POOL else caller.require_all()
     given = {"pool": pool, "name": name, "domain": domain, "clusters": clusters, "topic": topic, "goal": goal}
     words = _words(backend.settings, caller.name, kind, **given)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from itertools import islice
 from typing import Annotated, Literal
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from pydantic import Field
 
+from memshare.client.client import Client
 from memshare.client.errors import NotFound
 from memshare.client.journey import Journey
 from memshare.client.replies import Accepted
@@ -24,16 +25,20 @@ from memshare.client.rest.calls.journeys import (
     PromptReply,
     State,
 )
-from memshare.client.sent_prompt import sent_at, sent_prompt
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoriesShown
 from memshare.operations.serving import serves
+from memshare_agents.answering import build_prompt
+from memshare_agents.roster import Agent, load_roster
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.presence import agent_files
+from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import Label, Moment
-from memshare_broker.wire.messages import USUAL_PRIORITY
+from memshare_broker.wire.messages import USUAL_PRIORITY, AgentTask
+from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
 MOST = 200  # journeys of a list
@@ -72,12 +77,11 @@ def journeys(
     return JourneysReply(journeys=tuple(islice(found, limit)))
 
 
-@serves(Journeys.again, "AgainForm")
+@serves(Journeys.again, "AgainForm", right="submit")
 def again(
     backend: Backend, caller: Caller, journey_id: JourneyId, memories: MemoriesShown = None, remember: bool = True
 ) -> Accepted:
     """Submit the task of a journey again; raises `BadInput` for a journey that no agent of memshare answers."""
-    caller.require("submit")
     own_journey(backend, caller, journey_id)
     with backend.reaching():
         task = backend.client.ledger.journey(journey_id).get("task")
@@ -120,7 +124,7 @@ Wait = Annotated[
 
 def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyReply:
     """A journey that the caller may see, as it is now; raises `NotFound` as `seen_journey`."""
-    return _reply(backend, seen_journey(backend, caller, journey_id))
+    return journey_reply(backend, seen_journey(backend, caller, journey_id))
 
 
 def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
@@ -191,17 +195,15 @@ async def events(backend: Backend, caller: Caller, journey_id: JourneyId) -> Asy
         yield journey
 
 
-@serves(Journeys.prompt)
+@serves(Journeys.prompt, right="recall")
 def prompt(backend: Backend, caller: Caller, journey_id: JourneyId) -> PromptReply:
     """The turns of the prompt; raises `BadInput` where no model was sent one prompt."""
-    caller.require("recall")
     return sent_prompt(backend.client, seen_journey(backend, caller, journey_id))
 
 
-@serves(Journeys.cancel)
+@serves(Journeys.cancel, right="submit")
 def cancel(backend: Backend, caller: Caller, journey_id: JourneyId) -> Cancelled:
     """Cancel an unfinished journey; says what became of that."""
-    caller.require("submit")
     own_journey(backend, caller, journey_id)
     outcome = backend.client.cancel(journey_id)
     audit(caller, "cancel", journey=journey_id, outcome=outcome)
@@ -212,7 +214,8 @@ def _unknown(journey_id: str) -> NotFound:
     return NotFound(f"No journey of yours has the id {journey_id!r}. They are kept for some days only.")
 
 
-def _reply(backend: Backend, journey: Journey) -> JourneyReply:
+def journey_reply(backend: Backend, journey: Journey) -> JourneyReply:
+    """A journey that was read, as its reader is told."""
     letter = journey.dead.entry.id if journey.dead else None
     with backend.reaching():
         is_kept = letter is not None and letter in backend.client.dead_letters
@@ -226,3 +229,56 @@ def _reply(backend: Backend, journey: Journey) -> JourneyReply:
         error=journey.dead.error if journey.dead else None,
         dead_letter=letter if is_kept else None,
     )
+
+
+def sent_prompt(client: Client, journey: Journey) -> PromptReply:
+    """Make the prompt of a journey anew; raises `BadInput` where no model was sent one prompt."""
+    entry = client.ledger.journey(journey.task_id).get("task")
+    if entry is None or entry["stage"] != ANSWER.name or journey.answer is None:
+        raise BadInput("No agent of memshare has answered this, so there is no prompt.")
+    agent = load_roster(client.settings.agents_dir).get(journey.agent)
+    if journey.steps or (agent is not None and agent.engine):
+        raise BadInput("This was answered in steps, with a prompt for each: the steps say what each read.")
+    if journey.quoted is not None or journey.usage is None:
+        raise BadInput("No model was asked for this, so there is no prompt.")
+
+    at = sent_at(journey)
+    ids = [one.id for one in journey.memories]
+    found = client.memories.page(Where(ids=ids), len(ids)).memories if ids else ()
+    known = {one.id: one for one in found}
+    changed = [*_changed(known, ids, at)]
+    instructions, doubt = _instructions(agent, client.settings, journey, at)
+    shown = [as_it_was(known[one], at) for one in ids if one in known]
+    turns = build_prompt(instructions, shown, AgentTask.model_validate(entry["body"]).turns)
+    return PromptReply(turns=tuple(turns), changed=(*doubt, *changed))
+
+
+def sent_at(journey: Journey | JourneyReply) -> float:
+    """When the prompt of a journey was sent, as Unix time in seconds."""
+    return journey.hops.get(ANSWER.name, journey.submitted) - (journey.seconds or 0.0)
+
+
+def as_it_was(memory: Memory, at: float) -> Memory:
+    """A memory with what it said at a time."""
+    for revision in memory.history:
+        if revision.until > at:
+            return memory.model_copy(update={"prompt": revision.prompt, "answer": revision.answer})
+    return memory
+
+
+def _changed(known: Mapping[UUID, Memory], ids: list[UUID], at: float) -> Iterator[str]:
+    for one in ids:
+        if one not in known:
+            yield f"The memory {one} was forgotten since, so it is missing here."
+        elif any(revision.until > at for revision in known[one].history):
+            yield f"The memory {one} says something else by now; here it is as it was."
+
+
+def _instructions(agent: Agent | None, settings: Settings, journey: Journey, at: float) -> tuple[str, tuple[str, ...]]:
+    """The agent's instructions for such a task, and reasons why they may have been different then."""
+    if agent is None or journey.kind not in {None, *agent.kinds}:
+        asked = f"The agent {journey.agent!r}{f' with the kind {journey.kind!r}' if journey.kind else ''}"
+        return "", (f"{asked} has no file on this machine, so the instructions are missing here.",)
+    is_newer = agent_files(settings.agents_dir)[journey.agent].stat().st_mtime > at
+    doubt = f"The file of the agent {journey.agent!r} was written since: the instructions may have been others."
+    return agent.kind(journey.kind).instructions, (doubt,) if is_newer else ()

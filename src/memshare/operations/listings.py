@@ -27,8 +27,8 @@ from memshare.client.replies import (
 from memshare.client.rest.calls.all_calls import Sharing
 from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller, audit
-from memshare.operations.dead_letters import pool_of_letter
 from memshare.operations.helps import helps
+from memshare.operations.operating import pool_of_letter
 from memshare.operations.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.delivery.ledger import QueueState, queue_states

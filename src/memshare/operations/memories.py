@@ -13,8 +13,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
-from memshare.client.pools import new_ids, unread
-from memshare.client.regrading import grade_again, grader_of
+from memshare.client.pools import grade_again, grader_of, new_ids, unread
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
     Forgotten,
@@ -28,7 +27,7 @@ from memshare.client.rest.calls.memories import (
     TrashReply,
 )
 from memshare.files.graded.choosing import RunChoice, choose
-from memshare.files.graded.records import records_of
+from memshare.files.graded.runs import records_of
 from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
 from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools
@@ -58,7 +57,7 @@ EXAMPLES = 20  # memories
 
 
 @serves(
-    Memories.bring_in, "ImportForm",
+    Memories.bring_in, "ImportForm", right="everything",
     lines='{"prompt": "What has hands and claps for nobody?", "answer": "A clock."}', pool="logic",
 )  # fmt: skip
 def import_memories(
@@ -75,7 +74,7 @@ def import_memories(
     kind: Annotated[str | None, Field(description="of the runs, or field:NAME of each")] = None,
 ) -> ImportReply:
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
-    caller.require_all()  # exported memories come with their scores and submitters, whoever says so
+    # It takes every right, as exported memories come with their scores and submitters, whoever says so.
     pool_of_agent = {name: next(iter(card.shared), "") for name, card in backend.cards().items()}
     limit, why, faults = backend.settings.prompt_limit, dict[str, int](), list[tuple[int, str]]()
     if source:
@@ -113,7 +112,7 @@ def _new(found: PairsFile, new: set[UUID]) -> Iterator[IncomingMemory]:
         yield IncomingMemory(pool=memory.pool, prompt=memory.prompt, answer=memory.answer)
 
 
-@serves(TrashCalls.list)
+@serves(TrashCalls.list, right="curate")
 def trash(
     backend: Backend,
     caller: Caller,
@@ -121,16 +120,14 @@ def trash(
     limit: Annotated[int, Field(ge=1, le=1_000)] = 50,
 ) -> TrashReply:
     """The forgotten memories of the caller's pools."""
-    caller.require("curate")
     page = _page(backend, caller, TrashRequest(submitter=submitter, limit=limit))
     memories = [TrashedMemory(memory=one.memory, forgotten=one.forgotten, until=one.until) for one in page.forgotten]
     return TrashReply(total=page.total, memories=tuple(memories))
 
 
-@serves(TrashCalls.restore)
+@serves(TrashCalls.restore, right="curate")
 def restore(backend: Backend, caller: Caller, memory_id: UUID) -> RestoredMemories:
     """Take a memory back out of the trash."""
-    caller.require("curate")
     found = find_forgotten(backend, caller, memory_id)
     if found is None:
         raise NotFound(f"The trash has no memory of yours with the id {str(memory_id)!r}.")
@@ -149,17 +146,15 @@ def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
     return backend.client.memories.trash(request.model_copy(update={"pools": backend.pools_seen(caller)}))
 
 
-@serves(Memories.get)
+@serves(Memories.get, right="recall")
 def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
     """A memory and its worth so far; raises `NotFound`."""
-    caller.require("recall")
     return _reply(backend, _judged(backend, caller, memory_id))
 
 
-@serves(Memories.add)
+@serves(Memories.add, right="curate")
 def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     """Bring a memory in; the same again is the same memory, and keeps its history."""
-    caller.require("curate")
     caller.require_pool(form.pool)
     backend.checked_text(form.answer, "answer")
     backend.checked_text(form.prompt or "", "prompt")
@@ -170,7 +165,7 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     return _reply(backend, _judged(backend, caller, added))
 
 
-@serves(Memories.edit, "EditForm", answer="The ferry to Norderney takes dogs on a lead.")
+@serves(Memories.edit, "EditForm", right="curate", answer="The ferry to Norderney takes dogs on a lead.")
 def edit(
     backend: Backend,
     caller: Caller,
@@ -185,7 +180,6 @@ def edit(
 
     Raises `Stale` where it has changed meanwhile, so that no change of somebody else is lost.
     """
-    caller.require("curate")
     if prompt is answer is status is None and valid_until is None:
         raise BadInput("Say what to change: 'prompt', 'answer', 'status' or 'valid_until'.")
     before = _judged(backend, caller, memory_id).memory
@@ -207,10 +201,9 @@ def edit(
     return _reply(backend, _judged(backend, caller, memory_id))
 
 
-@serves(Memories.grade)
+@serves(Memories.grade, right="curate")
 def grade(backend: Backend, caller: Caller, memory_id: UUID) -> Accepted:
     """Have a memory graded again; its journey says what came of that."""
-    caller.require("curate")
     memory = _judged(backend, caller, memory_id).memory
     backend.check_caps(grader_of(backend.client, memory)[0], caller.name)
     journey = grade_again(backend.client, memory, caller.name)
@@ -218,10 +211,9 @@ def grade(backend: Backend, caller: Caller, memory_id: UUID) -> Accepted:
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
-@serves(Memories.forget)
+@serves(Memories.forget, right="curate")
 def forget(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> Forgotten:
     """Take a memory, or all that was derived from it, too, out of its pool; it stays in the trash for 30 days."""
-    caller.require("curate")
     memory = _judged(backend, caller, memory_id).memory
     if with_children:
         _require_own(caller, memory_id, preview(backend, caller, memory_id, with_children=True))
@@ -230,10 +222,9 @@ def forget(backend: Backend, caller: Caller, memory_id: UUID, with_children: boo
     return Forgotten(ids=tuple(ids))
 
 
-@serves(Memories.preview)
+@serves(Memories.preview, right="curate")
 def preview(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> ForgetPreview:
     """A preview of `forget`; nothing is shown of pools that are not the caller's."""
-    caller.require("curate")
     _judged(backend, caller, memory_id)
     found = backend.client.memories.forget_preview(Forget(ids=(memory_id,), with_children=with_children))
     return found.model_copy(update={"examples": tuple(one for one in found.examples if caller.sees(one.pool))})

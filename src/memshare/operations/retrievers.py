@@ -29,10 +29,9 @@ PoolPath = Annotated[
 ]  # in a path, where the slash of a pool of one's own is written so
 
 
-@serves(Retrievers.list)
+@serves(Retrievers.list, right="recall")
 def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
     """The retrievers of the caller's pools that have had a lesson, by name."""
-    caller.require("recall")
     with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer.consolidation.consolidation_state import FEWEST_LESSONS
         from memshare_trainer.status import read_status  # computes with numpy, which REST alone does not need
@@ -82,12 +81,11 @@ def _told(of: Consolidated | Trial, fields: set[str]) -> dict[str, Any]:
     return {name: one for name, one in known.items() if name in fields} | {"figures": figures}
 
 
-@serves(Retrievers.rollback, "RollbackForm")
+@serves(Retrievers.rollback, "RollbackForm", right="admin")
 def rollback(
     backend: Backend, caller: Caller, pool: PoolPath, to: Annotated[int | None, Field(ge=0)] = None
 ) -> RolledBackReply:
     """Put another version of a pool's retriever into use; raises `BadInput` for one that is not kept."""
-    caller.require("admin")
     caller.require_pool(pool)
     with backend.reaching(), names_extra("What retrievers have learnt"):
         from memshare_trainer import lesson_log

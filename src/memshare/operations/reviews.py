@@ -26,10 +26,9 @@ LOOKED_AT = 200  # of the best memories, for those that are new
 YEAR = 366 * 86_400.0  # seconds
 
 
-@serves(ReviewCalls.next)
+@serves(ReviewCalls.next, right="recall")
 def reviews(backend: Backend, caller: Caller, pool: Label) -> ReviewsReply:
     """The next card, those that are due before new ones, and of these the best graded first."""
-    caller.require("recall")
     caller.require_pool(pool)
     now = time.time()
     with backend.reaching(), names_extra("To review"):
@@ -55,10 +54,9 @@ def reviews(backend: Backend, caller: Caller, pool: Label) -> ReviewsReply:
     )
 
 
-@serves(ReviewCalls.grade, "ReviewForm")
+@serves(ReviewCalls.grade, "ReviewForm", right="recall")
 def grade(backend: Backend, caller: Caller, pool: Label, memory_id: UUID, grade: Remembered) -> ReviewedReply:
     """Note how well the caller remembered a memory; raises `NotFound` for one that is not of the pool."""
-    caller.require("recall")
     caller.require_pool(pool)
     now = time.time()
     with backend.reaching(), names_extra("To review"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
 from types import new_class
-from typing import Annotated, Any, Protocol, TypeVar, cast
+from typing import Annotated, Any, Literal, Protocol, TypeVar, cast
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -92,18 +92,32 @@ BODIES: dict[Callable[..., Any], tuple[Call[Any], str, ConfigDict]] = {}
 """Function → its call, and the name (if it has one) and the configuration of the body of such a request."""
 
 
-def serves(method: Declared, body: str = "", **example: JsonValue) -> Callable[[F], F]:
+def serves(
+    method: Declared, body: str = "", *, right: Right | Literal["everything"] | None = None, **example: JsonValue
+) -> Callable[[F], F]:
     """Let a function answer a call; `backend` and `caller` are its first parameters, the others are asked.
 
-    With a name of a `body`, those that the path does not name are its fields; `example` is one for the documentation.
+    Whoever lacks the `right` is refused, at every face: "everything" is all rights in all pools; without one the
+    function looks itself. With a name of a `body`, the parameters that the path does not name are its fields; `example`
+    is one for the documentation.
     """
 
     def add(function: F) -> F:
-        SERVED[method.call] = function
-        BODIES[function] = method.call, body, forms.example(**example) if example else ConfigDict()
-        return function
+        served = function if right is None else cast(F, _allowed(function, right))
+        SERVED[method.call] = served
+        BODIES[served] = method.call, body, forms.example(**example) if example else ConfigDict()
+        return served
 
     return add
+
+
+def _allowed(function: Callable[..., R], right: Right | Literal["everything"]) -> Callable[..., R]:
+    @functools.wraps(function)
+    def allowed(backend: Backend, caller: Caller, *args: Any, **kwargs: Any) -> R:
+        caller.require_all() if right == "everything" else caller.require(right)
+        return function(backend, caller, *args, **kwargs)
+
+    return allowed
 
 
 @functools.cache

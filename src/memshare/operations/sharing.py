@@ -51,7 +51,7 @@ from memshare_memory.stores.store import Where
 ALL = Filters()
 
 
-@serves(Sharing.recall, "RecallForm", agent="logic", prompt="What has keys and opens no door?", k=3)
+@serves(Sharing.recall, "RecallForm", right="recall", agent="logic", prompt="What has keys and opens no door?", k=3)
 def recall(
     backend: Backend,
     caller: Caller,
@@ -68,7 +68,6 @@ def recall(
     ] = "memories",
 ) -> Recalled:
     """The memories that may be shown with a task, best first; they are kept under a `recall_id`."""
-    caller.require("recall")
     text = backend.checked_task(prompt, messages)
     card, pool = _agent_or_pool(backend, caller, agent, pool)
     beside = backend.beside(caller, card)
@@ -168,7 +167,7 @@ def _why(found: Found, known: Credibility, least: float) -> str:
 
 
 @serves(
-    Sharing.pairs, "OfferForm",
+    Sharing.pairs, "OfferForm", right="offer",
     agent="logic", kind="riddle", prompt="What has keys and opens no door?", answer="A piano.", model="my-model",
 )  # fmt: skip
 def offer(
@@ -188,7 +187,6 @@ def offer(
 
     With an idempotency key, the same pair is handed in once, and another one under the same key is refused.
     """
-    caller.require("offer")
     task = backend.checked_task(prompt, messages)
     answer = backend.checked_text(answer, "answer")
     named, pool = _agent_or_pool(backend, caller, agent, pool)
@@ -284,7 +282,7 @@ class _Subject(NamedTuple):
     followed: Collection[UUID]
 
 
-@serves(Sharing.feedback, "FeedbackForm", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
+@serves(Sharing.feedback, "FeedbackForm", right="offer", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
 def give_feedback(
     backend: Backend,
     caller: Caller,
@@ -301,7 +299,6 @@ def give_feedback(
     noted also where it follows none. What became of a wrong answer is hidden, and it is not admitted again, where the
     caller curates or gave the task.
     """
-    caller.require("offer")
     if (journey is None) == (recall_id is None):
         raise BadInput("Give a 'journey' or a 'recall_id': one of the two.")
     if take_back:

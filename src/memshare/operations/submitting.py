@@ -35,7 +35,9 @@ class AgentAnswer(Message):
     )
 
 
-@serves(Sharing.tasks, "TaskForm", agent="poem", kind="limerick", prompt="A limerick about a lighthouse")
+@serves(
+    Sharing.tasks, "TaskForm", right="submit", agent="poem", kind="limerick", prompt="A limerick about a lighthouse"
+)
 def submit(
     backend: Backend,
     caller: Caller,
@@ -49,7 +51,6 @@ def submit(
     idempotency_key: forms.Key | None = None,
 ) -> Accepted:
     """Hand a task to an agent; it is written down when this returns. Idempotency keys are as in `offer`."""
-    caller.require("submit")
     require_priority(caller, priority)
     backend.checked_task(prompt, messages)
     card = backend.running(caller, agent)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memshare.operate.own_redis import redis_running
+from memshare.operate.data_folder import redis_running
 from memshare_broker.connection import connect
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import Settings

@@ -11,8 +11,7 @@ from pathlib import Path
 import redis
 import typer
 
-from memshare.cli.lazy_commands import load
-from memshare.cli.main import app
+from memshare.cli.main import app, load
 from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from tests.faults.scenarios import SCENARIOS

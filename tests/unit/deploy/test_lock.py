@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from memshare.cli.lazy_commands import COMMANDS
+from memshare.cli.main import COMMANDS
 from memshare.extras import BRINGS
 from tests.unit.deploy.chart import DEPLOY
 from tests.unit.deploy.test_image import extras_of

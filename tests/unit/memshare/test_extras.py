@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from memshare.cli.lazy_commands import COMMANDS
+from memshare.cli.main import COMMANDS
 from memshare.extras import NeedsExtra, needs_extra, require
 from tests.support.deployment import ROOT
 
@@ -51,7 +51,7 @@ def test_the_client_and_every_command_that_needs_no_extra_are_there_without_one(
     names = [name for name, command in COMMANDS.items() if command.extra is None]
     code = (
         "from tests.support.light_install import hide_extras; hide_extras()\n"
-        "from memshare import Client; from memshare.cli.lazy_commands import load\n"
+        "from memshare import Client; from memshare.cli.main import load\n"
         f"for name in {names}: load(name)"
     )
 

@@ -8,7 +8,7 @@ from importlib import import_module
 
 import pytest
 
-from memshare.cli.lazy_commands import COMMANDS, load
+from memshare.cli.main import COMMANDS, load
 from tests.support.deployment import ROOT
 
 LOADED = "print(json.dumps(sorted(sys.modules)))"
@@ -56,20 +56,17 @@ def test_the_help_imports_no_command_no_celery_and_no_redis() -> None:
     loaded = modules_after(code)
 
     assert "memshare.cli.main" in loaded
-    assert {name for name in loaded if name.startswith("memshare.cli.")} == {
-        "memshare.cli.main",
-        "memshare.cli.lazy_commands",
-    }
+    assert {name for name in loaded if name.startswith("memshare.cli.")} == {"memshare.cli.main"}
     assert not {"celery", "redis", "pydantic", "memshare.client.client"} & loaded
 
 
 def test_a_command_imports_no_other_one() -> None:
-    loaded = modules_after("from memshare.cli.lazy_commands import load\nload('agents')")
+    loaded = modules_after("from memshare.cli.main import load\nload('agents')")
 
     assert {name for name in loaded if name.startswith("memshare.cli.")} == {
-        "memshare.cli.lazy_commands",
-        "memshare.cli.begin",
-        "memshare.cli.begin.agents",
+        "memshare.cli.main",
+        "memshare.cli.run",
+        "memshare.cli.run.status",
         "memshare.cli.operating",
         "memshare.cli.options",
     }

@@ -15,14 +15,13 @@ from rich.text import Text
 
 from memshare.cli.ask.trace import draw
 from memshare.cli.begin.demo_gain import demo_gain, folder_for, running
-from memshare.cli.concepts.answering_agent import outcome_of
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.journey import Journey
+from memshare.client.journey import Journey, outcome_of
 from memshare.demo.gain import ORDER
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, panel, print_json, progress_bar, short, styled, table
 from memshare.terminal.ids import concept_names, counted
 from memshare_broker.errors import BadInput

@@ -92,11 +92,9 @@ class DemoView:
     def _tick(self) -> None:
         while not self._over.wait(0.5):
             if time.monotonic() - self._printed >= SILENT_AT_MOST:
-                done = f", {len(self._stages[-1].asked)} of {self._stages[-1].size}" if self._asking() else ""
+                last = self._stages[-1] if self._stages else None
+                done = f", {len(last.asked)} of {last.size}" if last and len(last.asked) < last.size else ""
                 self._print(f"  … {self._what}{done}, {time.monotonic() - self._began:.0f} s")
-
-    def _asking(self) -> bool:
-        return bool(self._stages) and len(self._stages[-1].asked) < self._stages[-1].size
 
     def _drawn(self) -> Group:
         now = Spinner("dots", styled(f"{self._what}, {time.monotonic() - self._began:.0f} s")) if self._what else ""

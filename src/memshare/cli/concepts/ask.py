@@ -1,14 +1,13 @@
-"""`memshare concepts ask`: new questions in the style of a cluster, which an agent answers."""
+"""`memshare concepts ask`: new questions in the style of a cluster, which an agent answers as tasks like any other."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from uuid import UUID
 
 import typer
 
-from memshare.cli.concepts.answering_agent import AnsweringAgent, outcome_of, wait_for_all
 from memshare.cli.concepts.open_concepts import OpenedConcepts, Size, opened
 from memshare.cli.options import (
     ANSWER_WITHIN,
@@ -22,17 +21,45 @@ from memshare.cli.options import (
     login_name,
 )
 from memshare.client.answering import paid_chat
+from memshare.client.client import INTERACTIVE, Client
+from memshare.client.journey import Journey, outcome_of
 from memshare.client.pools import agent_of
 from memshare.terminal.console import console, errors, panel, print_json, short, stopping, styled, table
 from memshare.terminal.ids import short_id
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
+from memshare_broker.wire.messages import derived_id
 from memshare_concepts.open_questions import Direction, ProposedQuestion, Round, Rounds, Target, WantedQuestions
 
 if TYPE_CHECKING:
-    from memshare.client.client import Client
     from memshare_concepts.proposing import Proposer
     from memshare_memory.memory import Memory
+
+
+class AnsweringAgent(NamedTuple):
+    """Which agent answers for a pool, with which kind of task, and who asks and pays."""
+
+    pool: str
+    name: str
+    kind: str | None
+    submitter: str
+
+    def submit(self, client: Client, question: str, priority: int = INTERACTIVE) -> str:
+        """Submit a question; the same one again is the same task. Returns its id."""
+        task_id = derived_id("concepts ask", self.pool, self.name, self.kind or "", self.submitter, question)
+        body = {"prompt": question, "submitter": self.submitter} | ({"kind": self.kind} if self.kind else {})
+        return client.submit_task(self.name, body, priority, str(task_id)).id
+
+
+def wait_for_all(client: Client, task_ids: Sequence[str], timeout: float) -> list[Journey]:
+    """The journeys of tasks that were submitted, once each has ended."""
+    with errors.status(f"The agent answers {len(task_ids)} …") as status:
+        found = []
+        for done, task_id in enumerate(task_ids):
+            status.update(f"{done} of {len(task_ids)} answered, graded and settled …")
+            found.append(client.wait(task_id, timeout))
+        return found
+
 
 HYPOTHESES = "hypotheses"
 GO_ON = "What you decided is kept: `memshare concepts ask` with the same --pool goes on."
@@ -136,7 +163,6 @@ def _target(
 
 
 def _begun(found: OpenedConcepts, proposer: Any, wanted: WantedQuestions) -> Round:
-
     with errors.status(f"Writing questions on {wanted.target.name} …"):
         proposals = proposer.propose(wanted, found.concepts.memories)
     if not proposals:

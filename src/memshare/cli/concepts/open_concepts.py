@@ -13,7 +13,7 @@ import typer
 
 from memshare.client.client import Client
 from memshare.extras import require
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import errors
 from memshare.terminal.ids import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput
@@ -97,7 +97,6 @@ def concept_named(graph: ConceptGraph, typed: str, pool: str) -> str:
 
 def nearest_names(graph: ConceptGraph, typed: str) -> list[str]:
     """Names that hold what was typed, those of most memories first, or else names of a similar spelling."""
-
     wanted = key(typed)
     names = {key(name): name for name in graph.concepts()}
     inside = [name for one, name in names.items() if wanted and wanted in one]

@@ -14,7 +14,7 @@ from memshare.cli.options import ANONYMOUS, Json, Yes
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use
 from memshare.extras import NeedsExtra, require
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.operations.memories import trash as list_trash
 from memshare.terminal.console import console, errors, moment, print_json, require_consent, table
 from memshare.terminal.ids import counted, find_in_trash, find_memory, prompt_and_answer, short_id, text_columns

@@ -6,8 +6,6 @@ from typing import Annotated
 
 import typer
 
-from memshare.cli.curate.check import check, untidy
-from memshare.cli.curate.conflicts import conflicts, views
 from memshare.cli.curate.find_memories import (
     add,
     because,
@@ -19,13 +17,13 @@ from memshare.cli.curate.find_memories import (
     search,
 )
 from memshare.cli.curate.forgetting import forget, purge, restore, retrievers_without, trash
+from memshare.cli.curate.tidy import check, conflicts, untidy, views
 from memshare.cli.curate.transfer import export, import_memories
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, MemoryId, OnlyPool
-from memshare.client.rest.calls.promotions import Decision
-from memshare.operations import listings
+from memshare.client.rest.calls.decisions import Decision
+from memshare.operations import decisions, listings
 from memshare.operations import memories as operations
-from memshare.operations import promotions as proposals
 from memshare.terminal.console import console, errors, moment, panel, print_json, styled, table
 from memshare.terminal.ids import (
     counted,
@@ -182,9 +180,9 @@ def promotions(
     """
     with operating() as (backend, caller):
         if memory_id is None:
-            found = proposals.promotions(backend, caller)
+            found = decisions.promotions(backend, caller)
         else:
-            found = [proposals.decide(backend, caller, find_memory(backend.client, memory_id), say)]
+            found = [decisions.decide_promotion(backend, caller, find_memory(backend.client, memory_id), say)]
             retrievers_without(backend.client, found[0].forgotten, roll_back=True, ask=False)
     if as_json:
         print_reply(found)

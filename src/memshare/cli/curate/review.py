@@ -9,12 +9,11 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import typer
-from rich.text import Text
 
 from memshare.cli.options import Json, Pool, login_name
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, moment, panel, print_json, short, stopping, styled, table
 from memshare.terminal.ids import short_id, the_pool
 from memshare_broker.errors import BadInput, MemshareError
@@ -77,7 +76,8 @@ class Session:
         proposed = self._graded(question, answer, right)
         console.print(panel("\n\n".join(right), "Answer", "dim"))
         if proposed:
-            console.print(styled(_named(proposed.grade), f": {proposed.reason}"))
+            named = (proposed.grade.capitalize(), COLOURS[proposed.grade])
+            console.print(styled(named, f": {proposed.reason}"))
         chosen = _chosen(proposed.grade if proposed else None)
         self._learner.review(memories, chosen, time.time())
         self.reviewed += len(memories)
@@ -120,10 +120,6 @@ def _chosen(proposed: Grade | None) -> Grade:
         if typed in ("1", "2", "3", "4"):
             return GRADES[int(typed) - 1]
         errors.print(f"Expected a number from 1 to 4{' or Enter' if proposed else ''}, not {typed!r}.", style="yellow")
-
-
-def _named(grade: Grade) -> Text:
-    return styled((grade.capitalize(), COLOURS[grade]))
 
 
 SHOWN = 20  # memories of a list

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from memshare.cli.condition_options import ScoreFrom
+from memshare.cli.curate.find_memories import ScoreFrom
 from memshare.cli.curate.graded_traces import (
     AtLeast,
     DryRun,
@@ -34,7 +34,7 @@ from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
 from memshare.terminal.ids import counted, require_pool, the_pool
 from memshare_agents.roster import load_roster

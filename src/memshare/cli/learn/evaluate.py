@@ -13,10 +13,9 @@ import typer
 from memshare.cli.options import AgentOfLines, Json, KindOfLines, Yes
 from memshare.evaluation.evaluate import evaluate
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.forecast import Forecast, forecasts
 from memshare.evaluation.languages import LanguagesResult, evaluate_languages
 from memshare.evaluation.papers import PAPERS, Paper, beside, paper_named
-from memshare.evaluation.request import ExperimentRequest, request_of
+from memshare.evaluation.request import ExperimentRequest, Forecast, forecasts, request_of
 from memshare.evaluation.result import LEGEND, ExperimentResult, interval_text, judged_by, summary
 from memshare.operate.preflight import check_models
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping, table

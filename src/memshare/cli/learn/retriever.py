@@ -15,7 +15,7 @@ from memshare.cli.options import Json, login_name
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, is_ever_graded
 from memshare.operate.consolidating import run, try_out
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
 from memshare_broker.errors import BadInput

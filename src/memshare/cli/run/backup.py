@@ -15,7 +15,7 @@ from memshare.client.client import Client
 from memshare.operate.backup import make as making
 from memshare.operate.backup import restore as restoring
 from memshare.operate.backup.archive import open_archive
-from memshare.operate.own_redis import connected
+from memshare.operate.data_folder import connected
 from memshare.terminal.console import bars, moment, print_json, print_text, require_consent
 from memshare.terminal.ids import counted
 from memshare_broker.connection import reaching

@@ -9,8 +9,8 @@ import typer
 
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
-from memshare.client.rest.calls.budgets import Capped, Spending, Spent
-from memshare.operations.budgets import budgets, set_one
+from memshare.client.rest.calls.operating import Capped, Spending, Spent
+from memshare.operations.operating import budgets, set_one
 from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, table
 from memshare_broker.errors import BadInput

@@ -8,8 +8,8 @@ import typer
 
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, Yes
-from memshare.client.rest.calls.dead_letters import DeadLetterReply
-from memshare.operations import dead_letters
+from memshare.client.rest.calls.operating import DeadLetterReply
+from memshare.operations import operating as operations
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.terminal.console import (
@@ -89,7 +89,7 @@ def retry(
     """
     with operating() as (backend, caller):
         chosen = _chosen(backend, caller, letter_id, reason, every=retry_all, retriable=True)
-        retried = [one for one in chosen if dead_letters.retry(backend, caller, one).retried]
+        retried = [one for one in chosen if operations.retry(backend, caller, one).retried]
     print_json({"retried": retried}) if as_json else console.print(f"{len(retried)} back in the queue.")
 
 
@@ -110,7 +110,7 @@ def drop(
         if letter_id is None and chosen and not yes:
             errors.print(f"{counted(len(chosen), 'dead letter', 'dead letters')} would be dropped for good.")
             require_consent("Drop them?", yes=yes)
-        dropped = [dead_letters.drop(backend, caller, one).id for one in chosen]
+        dropped = [operations.drop(backend, caller, one).id for one in chosen]
     if as_json:
         print_json({"dropped": dropped})
     else:
@@ -132,4 +132,4 @@ def _chosen(
 def _letters(backend: Backend, caller: Caller, reason: str | None) -> list[DeadLetterReply]:
     if reason is not None and reason not in get_args(Reason):
         raise BadInput(f"No dead letter dies of {reason!r}. The reasons are: {', '.join(get_args(Reason))}.")
-    return [one for one in dead_letters.dead_letters(backend, caller) if reason in (None, one.reason)]
+    return [one for one in operations.dead_letters(backend, caller) if reason in (None, one.reason)]

@@ -64,7 +64,7 @@ def mcp() -> None:
 
     Example: claude mcp add memshare -- memshare mcp
     """
-    from memshare.doors.mcp_door.server import find_caller, run_stdio  # serving by REST needs none of it
+    from memshare.doors.mcp_server import find_caller, run_stdio  # serving by REST needs none of it
 
     settings = load_settings()
     token = settings.token.get_secret_value() if settings.token else None

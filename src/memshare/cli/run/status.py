@@ -1,4 +1,4 @@
-"""`memshare status`: what runs, waits and fails now, as the page *Now* has it."""
+"""`memshare agents` and `status`: who can be asked, and what runs, waits and fails now."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ from memshare.cli.options import Json
 from memshare.operations import listings
 from memshare.terminal.console import console, moment, styled, table
 from memshare.terminal.ids import counted
+
+
+def agents(as_json: Json = False) -> None:
+    """List the agents, their kinds of tasks, and how many workers serve each.
+
+    Example: memshare agents
+    """
+    with operating() as (backend, caller):
+        found = listings.agents(backend, caller)
+    if as_json:
+        print_reply(found)
+        return
+    rows = [
+        (one.name, ", ".join(one.kinds) or "–", one.pool, one.model, one.workers or styled(("none", "yellow")))
+        for one in found
+    ]
+    console.print(table("agent", "kinds", "pool", "model", "workers", rows=rows))
 
 
 def status(as_json: Json = False) -> None:

@@ -10,8 +10,7 @@ import typer
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.client.pools import pools_known
-from memshare.operations import access
-from memshare.operations.budgets import set_one
+from memshare.operations import operating as operations
 from memshare.operations.caller import RIGHTS
 from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, moment, print_text, table
@@ -48,10 +47,10 @@ def create(
     with operating() as (backend, caller):
         if daily_usd is not None:
             _require_prices(backend.settings)
-        is_first = not access.tokens(backend, caller)
-        made = ask("The token", access.create, backend, caller, **given)
+        is_first = not operations.tokens(backend, caller)
+        made = ask("The token", operations.create, backend, caller, **given)
         if daily_usd is not None:
-            set_one(backend, caller, "submitter", name, money=daily_usd)
+            operations.set_one(backend, caller, "submitter", name, money=daily_usd)
         with suppress(TryAgain):  # the memory service is away
             for pool in sorted({*(chosen or ())} - pools_known(backend.client)):
                 errors.print(f"No pool is called {pool!r} yet.", style="yellow")
@@ -70,7 +69,7 @@ def list_tokens(as_json: Json = False) -> None:
     Example: memshare token list
     """
     with operating() as (backend, caller):
-        tokens = access.tokens(backend, caller)
+        tokens = operations.tokens(backend, caller)
     if as_json:
         print_reply(tokens)
         return
@@ -97,7 +96,7 @@ def revoke(name: Name, as_json: Json = False) -> None:
     Example: memshare token revoke ada
     """
     with operating() as (backend, caller):
-        revoked = access.revoke(backend, caller, name)
+        revoked = operations.revoke(backend, caller, name)
     if as_json:
         print_reply(revoked)
         return

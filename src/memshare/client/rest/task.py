@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from memshare.client.rest.calls.all_calls import Sharing, Turns
-from memshare.client.rest.connection import AsyncConnection, BlockingConnection, Server
+from memshare.client.rest.methods import AsyncConnection, BlockingConnection, Server
 from memshare_broker.errors import BadInput
 
 if TYPE_CHECKING:

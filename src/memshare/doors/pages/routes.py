@@ -37,7 +37,7 @@ from memshare.doors.pages.session import (
 )
 from memshare.doors.pages.stream import Pulse, changes, state_of
 from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit, filled_in
-from memshare.doors.problems import headers_of, status_of
+from memshare.doors.rest import headers_of, status_of
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import LOCAL_NAME, Caller

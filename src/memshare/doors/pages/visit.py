@@ -13,7 +13,7 @@ from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
 from memshare.client.replies import PoolReply
-from memshare.client.rest.calls.jobs import JobReply
+from memshare.client.rest.calls.operating import JobReply
 from memshare.doors.entrance import LARGEST_BODY, with_body
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from memshare.extras import names_extra
-from memshare.files.graded.records import read_text, records_of
-from memshare.files.graded.runs import GradedRun
+from memshare.files.graded.runs import GradedRun, read_text, records_of
 from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
 from memshare.files.pairs import PairsFile
 from memshare_broker.errors import BadInput, GiveUp

@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from memshare.files.graded.records import Record
-from memshare.files.graded.runs import DEEPEST, GivenScore, GradedRun, TraceStep, moment, runs_of
+from memshare.files.graded.runs import DEEPEST, GivenScore, GradedRun, Record, TraceStep, moment, runs_of
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 

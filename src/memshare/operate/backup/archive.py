@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -17,9 +18,9 @@ from typing import IO
 
 from pydantic import JsonValue, ValidationError
 
-from memshare.client.last_backup import LAST_BACKUP
 from memshare.files.new_file import FOR_ITS_OWNER, new_binary_file
 from memshare.operations.caller import TOKENS
+from memshare.operations.operating import LAST_BACKUP
 from memshare_broker.delivery.sweeper import FLEETING
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import INCARNATIONS_THERE, PREFIX
@@ -166,8 +167,7 @@ class Archive:
             self._zip.open(name) as part,
             os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out,
         ):
-            while chunk := part.read(_CHUNK):
-                out.write(chunk)
+            shutil.copyfileobj(part, out, _CHUNK)
 
 
 @contextlib.contextmanager
@@ -201,9 +201,7 @@ def _verify(path: Path, zipped: zipfile.ZipFile, manifest: Manifest) -> None:
     for name, expected in manifest.parts.items():
         if name.startswith("/") or ".." in PurePosixPath(name).parts:
             raise BadInput(f"{str(path)!r} is refused: its part {name!r} leads out of the folder that it belongs to.")
-        digest = hashlib.sha256()
         with zipped.open(name) as part:
-            while chunk := part.read(_CHUNK):
-                digest.update(chunk)
+            digest = hashlib.file_digest(part, "sha256")  # type: ignore[arg-type]  # it has readinto
         if digest.hexdigest() != expected.sha256:
             raise BadInput(f"{str(path)!r} is damaged, and nothing was restored: its part {name!r} has changed.")

@@ -23,7 +23,7 @@ from pydantic import JsonValue
 from redis.client import NEVER_DECODE
 
 from memshare.client.client import Client
-from memshare.client.last_backup import LastBackup, note_backup
+from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.archive import (
     AGENTS,
     ALL,
@@ -36,6 +36,7 @@ from memshare.operate.backup.archive import (
     lasts,
     new_archive,
 )
+from memshare.operations.operating import note_backup
 from memshare_broker.delivery.sweeper import beside
 from memshare_broker.errors import BadInput, MemshareError, TryAgain
 from memshare_broker.settings import Settings

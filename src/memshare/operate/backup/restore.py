@@ -20,11 +20,11 @@ from typing import NamedTuple
 import redis
 from pydantic import ValidationError
 
-from memshare.client.last_backup import LAST_BACKUP
 from memshare.operate.backup.archive import AGENTS, ALL, ENCODER, POOL, REDIS, Archive, SavedKey, is_of_use
 from memshare.operate.backup.make import Progress
 from memshare.operate.supervisor import environment_of
 from memshare.operations.caller import TOKENS
+from memshare.operations.operating import LAST_BACKUP
 from memshare_broker.child_processes import python
 from memshare_broker.delivery.sweeper import beside, on_their_way, reopen
 from memshare_broker.errors import BadInput, MemshareError

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import redis
 
-from memshare.client.last_backup import LastBackup, last_backup, note_backup
+from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.make import nobody_writes, read_keys
 from memshare.operate.backup.restore import is_used, remove_keys, write_keys
 from memshare.operations.caller import Tokens
+from memshare.operations.operating import note_backup, read_last_backup
 from memshare_broker.app import list_of
 from memshare_broker.connection import connect
 from memshare_broker.delivery.schema import MESSAGES, PARKED, QUEUES, Entry, journey_key, open_key
@@ -94,7 +95,7 @@ def test_the_last_backup_is_the_same_after_an_earlier_one_was_restored(redis_cli
     remove_keys(redis_client)
     write(redis_client, lines)
 
-    assert last_backup(redis_client) == last
+    assert read_last_backup(redis_client) == last
 
 
 def test_open_messages_are_overdue_and_signed_anew_and_those_that_wait_keep_their_time(

@@ -58,7 +58,7 @@ def test_a_port_that_there_is_not_is_refused(run: Callable[..., subprocess.Compl
 
 EVERY_HELP = """
 import sys
-from memshare.cli.lazy_commands import COMMANDS, load
+from memshare.cli.main import COMMANDS, load
 from memshare.cli.main import main
 for name in COMMANDS:
     for words in [[name], *([name, one] for one in getattr(load(name), "commands", ()))]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from memshare.client.difference import is_right_or_wrong, of_groups, of_pairs, student
+from memshare.operations.helps import is_right_or_wrong, of_groups, of_pairs, student
 from memshare_memory.belief.lift import Side
 
 SCORES = [81.0, 74.5, 90.0, 66.0, 71.5, 88.0, 79.0, 93.5, 85.0, 70.0, 77.0, 82.5]

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from memshare.client.errors import Conflict
 from memshare.client.rest.calls.concepts import ClusterReply, ConceptsReply
-from memshare.client.rest.calls.jobs import JobReply
+from memshare.client.rest.calls.operating import JobReply
 from memshare.operate.supervisor import begin_command
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller

@@ -12,7 +12,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.rest.calls.submitters import SubmitterCalls
+from memshare.client.rest.calls.decisions import SubmitterCalls
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.settings import Settings

@@ -15,11 +15,11 @@ from memshare import AsyncMemory, BadInput, Memory
 from memshare.client.rest.call import Call
 from memshare.client.rest.calls.memories import ConditionArguments
 from memshare.client.rest.methods import Calls
-from memshare.doors.problems import RESPONSES
+from memshare.doors.rest import RESPONSES
 from memshare.operations.backend import Backend
-from memshare.operations.budgets import set_one
 from memshare.operations.caller import local_caller
 from memshare.operations.memories import edit
+from memshare.operations.operating import set_one
 from memshare.operations.serving import ask, form_of, served, tools
 from memshare_broker.settings import Settings
 from tests.support.deployment import ROOT

@@ -10,10 +10,9 @@ import pytest
 
 from memshare.evaluation.experiment import TOWN
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.experiments.complex import passages
-from memshare.evaluation.forecast import forecasts
+from memshare.evaluation.experiments.knowledge import passages
 from memshare.evaluation.papers import paper_named
-from memshare.evaluation.request import ExperimentRequest, request_of
+from memshare.evaluation.request import ExperimentRequest, forecasts, request_of
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 

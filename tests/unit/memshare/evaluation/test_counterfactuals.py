@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 from pydantic import BaseModel
 
-from memshare.evaluation.counterfactuals import write
 from memshare.evaluation.data import DataItem, as_item, lacks
 from memshare.evaluation.experiments.knowledge import NEEDED
+from memshare.evaluation.judging import write
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply

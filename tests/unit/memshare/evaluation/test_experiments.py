@@ -9,9 +9,8 @@ import pytest
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import no_version, prepare, thresholds
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.experiments.bias import BANDS, POOR, USELESS, drawn, spoiled, told
+from memshare.evaluation.experiments.growth import BANDS, POOR, USELESS, drawn, equal, spoiled, told
 from memshare.evaluation.experiments.knowledge import says, short_questions
-from memshare.evaluation.experiments.retriever import equal
 from memshare.evaluation.folder import ExperimentPlan, Folder, Prepared, read_preparation, write_preparation
 from memshare.evaluation.lab import Lab, Measured, share_of
 from memshare.evaluation.queues import AnsweredItem, GradedItem

@@ -11,8 +11,7 @@ from memshare.cli.learn.evaluate import _say_cost
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.experiments import EXPERIMENTS
-from memshare.evaluation.forecast import Forecast, forecasts
-from memshare.evaluation.request import ExperimentRequest
+from memshare.evaluation.request import ExperimentRequest, Forecast, forecasts
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
 from memshare_llm.limits.budget import load_prices

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memshare.files.graded import records
+from memshare.files.graded import runs
 from memshare.files.graded.choosing import (
     HALF,
     NO_AGENT,
@@ -23,8 +23,7 @@ from memshare.files.graded.choosing import (
     choose,
     read_runs,
 )
-from memshare.files.graded.records import read_text, records_of
-from memshare.files.graded.runs import _ANSWERS, _PROMPTS, StepText
+from memshare.files.graded.runs import _ANSWERS, _PROMPTS, StepText, read_text, records_of
 from memshare.files.graded.sources import graded_runs, number_of
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import CriterionScore, Score
@@ -235,7 +234,7 @@ def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, c
 
 
 def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
     file = tmp_path / "bomb.json.gz"
     file.write_bytes(gzip.compress(b" " * 10_000_000))
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from memshare.operate.data_folder import hold_folder
-from memshare.operate.own_redis import connected, redis_running
+from memshare.operate.data_folder import connected, hold_folder, redis_running
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_broker.settings import Settings

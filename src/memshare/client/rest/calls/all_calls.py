@@ -20,21 +20,20 @@ if TYPE_CHECKING:
         StatusReply,
         WholeAgentReply,
     )
-    from memshare.client.rest.calls.access import Access
-    from memshare.client.rest.calls.budgets import Budgets
     from memshare.client.rest.calls.concepts import ConceptCalls
-    from memshare.client.rest.calls.conflicts import ConflictCalls
-    from memshare.client.rest.calls.dead_letters import DeadLetterCalls
-    from memshare.client.rest.calls.duplicates import Duplicates
-    from memshare.client.rest.calls.jobs import Jobs
+    from memshare.client.rest.calls.decisions import (
+        ConflictCalls,
+        Duplicates,
+        PromotionCalls,
+        RubricCalls,
+        SubmitterCalls,
+    )
     from memshare.client.rest.calls.journeys import Journeys
     from memshare.client.rest.calls.memories import FilterArguments, Memories, TrashCalls
     from memshare.client.rest.calls.needs import NeedsCalls
-    from memshare.client.rest.calls.promotions import PromotionCalls
+    from memshare.client.rest.calls.operating import Access, Budgets, DeadLetterCalls, Jobs
     from memshare.client.rest.calls.retrievers import Retrievers
     from memshare.client.rest.calls.reviews import ReviewCalls
-    from memshare.client.rest.calls.rubrics import RubricCalls
-    from memshare.client.rest.calls.submitters import SubmitterCalls
     from memshare_memory.memory import Mode
 
 Turns = Sequence[Mapping[str, str]]  # that end with the task: {"role": "user" or "assistant", "content": "…"}
@@ -154,19 +153,19 @@ class Sharing(Calls[Asked]):
     def status(self) -> StatusReply:
         """Current status: models, workers, queues with waiting messages and the reasons, and how much is accepted."""
 
-    access: Access[Asked] = group("access:Access")
+    access: Access[Asked] = group("operating:Access")
     journeys: Journeys[Asked] = group("journeys:Journeys")
     memories: Memories[Asked] = group("memories:Memories")
-    dead_letters: DeadLetterCalls[Asked] = group("dead_letters:DeadLetterCalls")
+    dead_letters: DeadLetterCalls[Asked] = group("operating:DeadLetterCalls")
     concepts: ConceptCalls[Asked] = group("concepts:ConceptCalls")
-    conflicts: ConflictCalls[Asked] = group("conflicts:ConflictCalls")
-    duplicates: Duplicates[Asked] = group("duplicates:Duplicates")
-    jobs: Jobs[Asked] = group("jobs:Jobs")
+    conflicts: ConflictCalls[Asked] = group("decisions:ConflictCalls")
+    duplicates: Duplicates[Asked] = group("decisions:Duplicates")
+    jobs: Jobs[Asked] = group("operating:Jobs")
     needs: NeedsCalls[Asked] = group("needs:NeedsCalls")
-    promotions: PromotionCalls[Asked] = group("promotions:PromotionCalls")
+    promotions: PromotionCalls[Asked] = group("decisions:PromotionCalls")
     retrievers: Retrievers[Asked] = group("retrievers:Retrievers")
     reviews: ReviewCalls[Asked] = group("reviews:ReviewCalls")
-    rubric_trials: RubricCalls[Asked] = group("rubrics:RubricCalls")
-    submitters: SubmitterCalls[Asked] = group("submitters:SubmitterCalls")
+    rubric_trials: RubricCalls[Asked] = group("decisions:RubricCalls")
+    submitters: SubmitterCalls[Asked] = group("decisions:SubmitterCalls")
     trash: TrashCalls[Asked] = group("memories:TrashCalls")
-    budgets: Budgets[Asked] = group("budgets:Budgets")
+    budgets: Budgets[Asked] = group("operating:Budgets")

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from memshare.client.replies import RubricReply
 from memshare.client.rest.calls.concepts import QuestionReply, SimilarReply
-from memshare.client.rest.calls.dead_letters import DeadLetterReply
-from memshare.client.rest.calls.submitters import SubmitterReply
+from memshare.client.rest.calls.decisions import SubmitterReply
+from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message
 from memshare_memory.belief.promotions import Proposal

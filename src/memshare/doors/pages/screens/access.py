@@ -6,10 +6,10 @@ import time
 
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.access import create, lacks_admin, last_backup, revoke, tokens
 from memshare.operations.caller import RIGHTS, audit
 from memshare.operations.jobs import begin
 from memshare.operations.listings import pools
+from memshare.operations.operating import create, lacks_admin, last_backup, revoke, tokens
 
 HERE = "/access"
 MEANS = {

@@ -11,17 +11,15 @@ from memshare.client.errors import NotFound
 from memshare.doors.pages.render import counted, short
 from memshare.doors.pages.screens.memory import MOST_UNDONE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.concepts import decide_question
-from memshare.operations.conflicts import decide
-from memshare.operations.dead_letters import drop, retry
-from memshare.operations.duplicates import decide as say_different
-from memshare.operations.duplicates import duplicates
+from memshare.operations.concepts import decide_question, duplicates, say_different
+from memshare.operations.decisions import decide_conflict as decide
+from memshare.operations.decisions import decide_promotion as promote
+from memshare.operations.decisions import trust
 from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
-from memshare.operations.promotions import decide as promote
-from memshare.operations.submitters import trust
+from memshare.operations.operating import drop, retry
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status

@@ -11,16 +11,15 @@ from memshare.client.errors import Forbidden, NotFound
 from memshare.client.journey import asked_of, kept_for
 from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.rest.calls.memories import MemoryReply
-from memshare.client.sent_prompt import as_it_was, sent_at
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.journeys import is_first, own_journey, prompt
+from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
 from memshare.operations.memories import find_forgotten, get
 from memshare.operations.opinions import is_wrong, may_say, may_take_back, still_shown
+from memshare.operations.search import share_of
 from memshare.operations.sharing import give_feedback
-from memshare.operations.shown_to import share_of
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.messages import Shown, Step, Usage

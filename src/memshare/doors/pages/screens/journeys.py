@@ -11,9 +11,9 @@ from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.dead_letters import retry
 from memshare.operations.journeys import again, cancel, journeys, own_journey
 from memshare.operations.listings import agents, stats
+from memshare.operations.operating import retry
 from memshare.operations.serving import form_of
 from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput

@@ -8,17 +8,15 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
+from memshare.client.rest.calls.decisions import SubmitterReply
 from memshare.client.rest.calls.memories import MemoryReply
-from memshare.client.rest.calls.submitters import SubmitterReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.conflicts import views
+from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.memories import changes, edit, forget, get, preview, restore
-from memshare.operations.search import page
-from memshare.operations.shown_to import shown_to
-from memshare.operations.submitters import submitter_of
+from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.budgets import budgets, set_one
-from memshare.operations.dead_letters import dead_letters
 from memshare.operations.listings import status
+from memshare.operations.operating import budgets, dead_letters, set_one
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.settings import OFFLINE
 

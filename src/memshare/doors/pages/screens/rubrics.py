@@ -5,7 +5,6 @@ from __future__ import annotations
 from urllib.parse import quote, urlencode
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.dead_letters import dead_letters
 from memshare.operations.listings import (
     agent,
     agents,
@@ -15,7 +14,8 @@ from memshare.operations.listings import (
     rubrics,
     withdraw_rubric,
 )
-from memshare.operations.rubrics import drafting, tried, try_it, with_answers
+from memshare.operations.needs import drafting, tried, try_it, with_answers
+from memshare.operations.operating import dead_letters
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import find_rubric
 

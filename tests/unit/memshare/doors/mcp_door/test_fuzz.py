@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
-from memshare.doors.mcp_door.server import _takes
+from memshare.doors.mcp_server import _takes
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 

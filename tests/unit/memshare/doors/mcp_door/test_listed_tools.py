@@ -15,7 +15,7 @@ from mcp.server.caching import CACHEABLE_METHODS
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 
 from memshare.client.errors import NoToken
-from memshare.doors.mcp_door.server import mcp_server
+from memshare.doors.mcp_server import mcp_server
 from memshare.operations.backend import Backend
 from memshare.operations.caller import RIGHTS, Caller, Right, local_caller
 from memshare.operations.serving import tools

@@ -9,9 +9,10 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.last_backup import LastBackup, note_backup
+from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.restore import is_used
 from memshare.operations.backend import Backend
+from memshare.operations.operating import note_backup
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
 

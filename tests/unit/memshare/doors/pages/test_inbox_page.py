@@ -12,7 +12,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.rest.calls.duplicates import DuplicateReply, DuplicatesReply
+from memshare.client.rest.calls.decisions import DuplicateReply, DuplicatesReply
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import ENVIRONMENT
 from memshare.doors.pages.screens.inbox import CARDS

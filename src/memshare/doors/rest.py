@@ -1,39 +1,46 @@
-"""A route for each call of the table."""
+"""REST: a route for each call of the table, and errors as problem details (RFC 9457)."""
 
 from __future__ import annotations
 
 import functools
 import inspect
+import logging
+import math
 from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
 from typing import Annotated, Any, get_args, get_origin
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Response
+from fastapi import APIRouter, Depends, FastAPI, Header, Path, Query, Request
 from fastapi.datastructures import Default
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from fastapi.sse import EventSourceResponse, ServerSentEvent
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
+from redis.exceptions import ResponseError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import Match
 
+from memshare.client.errors import STATUSES, NoToken
 from memshare.client.rest.call import Call
 from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.authentication import BackendNow, CallerNow
-from memshare.doors.problems import RESPONSES
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import Key
 from memshare.operations.journeys import JourneyId, own_journey
 from memshare.operations.serving import BODIES, form_of, served
+from memshare_broker.connection import DOWN, unreachable
+from memshare_broker.errors import MemshareError
+from memshare_broker.wire.forms import one_line
 
 Version = Annotated[str | None, Header(alias="If-Match", description="the ETag of the version that the change is for")]
 IdempotencyKey = Annotated[
     Key | None, Header(alias="Idempotency-Key", description="in place of the field of the same name")
 ]
-
-
-def _name(route: APIRoute) -> str:
-    return route.name
 
 
 @functools.cache
@@ -43,7 +50,7 @@ def call_routes() -> list[APIRoute]:
     All apps of a process share them: they find the backend in the state of the app that is asked, and FastAPI takes a
     tenth of a second to make them.
     """
-    router = APIRouter(generate_unique_id_function=_name)
+    router = APIRouter(generate_unique_id_function=lambda route: route.name)
     for call, operation in served().items():
         router.add_api_route(
             call.path,
@@ -146,3 +153,111 @@ def _streamed(operation: Callable[..., AsyncIterator[JourneyReply]]) -> Callable
             yield ServerSentEvent(data=journey.model_dump(mode="json"), event=journey.state)
 
     return events
+
+
+log = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+METHODS = ("DELETE", "GET", "HEAD", "PATCH", "POST", "PUT")
+
+
+class Problem(BaseModel):
+    """An error: `title` names the kind, `detail` says what to do."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"title": "Not Found", "status": 404, "detail": "No pool is called 'x'."}]}
+    )
+
+    type: str = "about:blank"
+    title: str
+    status: int
+    detail: str
+    fields: list[str] = Field(default=[], description="what was wrong in the request, a line for each field")
+
+
+_CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    "4XX": {"description": "The request cannot be fulfilled as it is.", "content": _CONTENT},
+    "5XX": {"description": "Not now: something that is needed does not answer.", "content": _CONTENT},
+}
+"""Responses of every operation beside its own reply."""
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Let every error of the app be told as a problem."""
+    app.add_exception_handler(MemshareError, _known)
+    for fault in (ResponseError, *DOWN):
+        app.add_exception_handler(fault, _redis_fault)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _bug)
+
+
+def problem(
+    status: int, detail: str, headers: dict[str, str] | None = None, fields: list[str] | None = None
+) -> JSONResponse:
+    """A problem as a response."""
+    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, fields=fields or [])
+    return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of an error of ours, or of a lost connection to Redis."""
+    return (
+        503 if isinstance(error, DOWN) else next((status for kind, status in STATUSES if isinstance(error, kind)), 500)
+    )
+
+
+def headers_of(error: Exception) -> dict[str, str]:
+    """Headers of an error for programs: when to come back, how to say who it is."""
+    headers = {"WWW-Authenticate": "Bearer"} if isinstance(error, NoToken) else {}
+    wait = getattr(error, "wait", None)
+    return headers if wait is None else {**headers, "Retry-After": str(max(math.ceil(wait), 1))}
+
+
+def problem_of(error: Exception) -> JSONResponse:
+    """An error of ours as a response."""
+    return problem(status_of(error), str(error), headers_of(error))
+
+
+async def _known(_: Request, error: Exception) -> JSONResponse:
+    return problem_of(error)
+
+
+async def _invalid(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    fields = [
+        one_line(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg'].removeprefix('Value error, ')}")
+        for one in error.errors()
+    ]
+    return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields)
+
+
+async def _http(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+        unknown: Response = await request.app.state.unknown(request)
+        return unknown
+    headers = dict(error.headers or {})
+    if error.status_code == 405:
+        headers["Allow"] = ", ".join(_methods(request))
+    return problem(error.status_code, str(error.detail), headers)
+
+
+def _methods(request: Request) -> list[str]:
+    """All methods of a path: each has a route of its own, and the framework names those of the first one alone."""
+    routes = request.app.routes
+    return [
+        method
+        for method in METHODS
+        if any(route.matches({**request.scope, "method": method})[0] is Match.FULL for route in routes)
+    ]
+
+
+async def _redis_fault(request: Request, error: Exception) -> JSONResponse:
+    return problem(503, str(unreachable(request.app.state.backend.settings.redis, error)))
+
+
+async def _bug(request: Request, error: Exception) -> JSONResponse:
+    log.error("A request for %s failed.", request.url.path, exc_info=error)
+    return problem(500, "Something went wrong here; the log of `memshare serve` says what.")
