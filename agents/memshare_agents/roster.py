@@ -12,6 +12,7 @@ from memshare_broker.app import STAGE_QUEUES
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import AgentCard, agent_files
 from memshare_broker.settings import Settings
+from memshare_broker.settings_file import ChatModel
 from memshare_broker.toml_files import TomlForm, load
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
 from memshare_broker.wire.spaces import AgentPools
@@ -41,10 +42,10 @@ class Agent(AgentPools, TomlForm):
     recall: Mode = "dense"
     claims: bool = Field(default=True, description="False: answers are made up, and contradict nothing")
     question_concepts: bool = Field(default=True, description="False: those of questions to its pool are not named")
-    model: str | None = None
+    model: ChatModel | None = None
     kinds: dict[Name, Kind] = Field(default={})
     engine: Literal["reasoning"] | None = Field(default=None, description="absent: one call of the model")
-    models: dict[Name, str] = Field(default={}, description="by operator of the engine, where it differs")
+    models: dict[Name, ChatModel] = Field(default={}, description="by operator of the engine, where it differs")
     limits: RunLimits = Field(default=RunLimits(), description="of one run of the engine")
     tools: tuple[ToolPlace, ...] = Field(default=(), description="of the engine: MCP servers, and FILE.py:FUNCTION")
     database: str | None = Field(default=None, description="a SQLite file that the engine's operator `sql` reads")

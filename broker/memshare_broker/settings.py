@@ -14,7 +14,11 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from memshare_broker.redis_server import socket_url
 from memshare_broker.settings_file import (
+    OFFLINE as OFFLINE,
+)
+from memshare_broker.settings_file import (
     PROVIDERS,
+    ChatModel,
     ListenAddress,
     Login,
     Networks,
@@ -78,20 +82,21 @@ class PlaceSettings(BaseModel):
 Role = Literal["agents", "scorer", "trainer"]
 MODELS_OF_ROLES = tuple(f"model_{role}" for role in get_args(Role))  # the settings that name them
 DEFAULT_MODELS = {"OPENAI_API_KEY": "openai:gpt-5.6-luna", "MISTRAL_API_KEY": "mistral:mistral-small-latest"}
-OFFLINE = "offline"  # in place of a model's name, where there is none
 
 
 class ModelSettings(BaseModel):
     """A part of the settings: *Models*."""
 
-    model: str | None = Field(
+    model: ChatModel | None = Field(
         default=None,
         description=f"Chat model: {', '.join(f'{provider}:NAME' for provider in PROVIDERS)}, or {OFFLINE} for none. "
         "Unset: by the API key that is set.",
     )
-    model_agents: str | None = Field(default=None, description="Chat model of the agents, where it differs.")
-    model_scorer: str | None = Field(default=None, description="Chat model of scorer and concepts, where it differs.")
-    model_trainer: str | None = Field(default=None, description="Chat model of the trainer, where it differs.")
+    model_agents: ChatModel | None = Field(default=None, description="Chat model of the agents, where it differs.")
+    model_scorer: ChatModel | None = Field(
+        default=None, description="Chat model of scorer and concepts, where it differs."
+    )
+    model_trainer: ChatModel | None = Field(default=None, description="Chat model of the trainer, where it differs.")
     model_timeout: float = Field(default=120, gt=0, le=3_600, description="Seconds a model may take to reply.")
     model_window: int | None = Field(
         default=None,

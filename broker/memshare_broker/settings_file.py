@@ -185,6 +185,9 @@ RUNNING = "running.toml"
 """In a data folder: the model of the `memshare up` that runs there, which holds a lock on the file."""
 PROVIDERS = ("openai", "mistral")
 """The providers of chat models, as the name of a model begins: PROVIDER:NAME."""
+OFFLINE = "offline"  # in place of a model's name, where there is none
+_MODELS = ", ".join(f"{provider}:NAME" for provider in PROVIDERS)
+ChatModel = Annotated[str, _matching(rf"({'|'.join(PROVIDERS)}):.+|{OFFLINE}", f"{_MODELS}, or {OFFLINE} for none")]
 ADDRESSES = tuple(f"{provider}_base_url" for provider in PROVIDERS)
 VARIABLES = (*(f"{provider}_api_key" for provider in PROVIDERS), *ADDRESSES)
 """Variables of the environment, in capitals, that their clients read; a file may have these beside the settings."""

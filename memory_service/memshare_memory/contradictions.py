@@ -288,7 +288,7 @@ def _with_near(store: Store, memories: Sequence[Memory]) -> Iterator[tuple[Memor
         yield from zip(there, near_each(store, [(memory, vectors[memory.id]) for memory in there]), strict=True)
 
 
-SAME_THING = 0.65  # cosine of two statements: what contradicts another one often has other words
+SAME_THING = 0.65  # cosine from which on a statement is compared: what contradicts it often has other words
 LOOKED_AT = 12  # memories, the nearest ones
 
 
@@ -305,7 +305,7 @@ def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray
 def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
     """Hits that are near enough to each memory to contradict it; its vector stands beside the memory."""
     queries = [
-        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=_lowest(memory))
+        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=SAME_THING)
         for memory, vector in memories
     ]
     return store.search(queries)
@@ -320,7 +320,8 @@ def rivals_among(
     found = [
         hit.memory
         for hit in near
-        if hit.similarity >= (_lowest(memory) if hit.memory.is_statement else same_question(hit.memory))
+        if hit.similarity >= _least(memory, hit.memory)
+        and not hit.memory.is_passage
         and hit.memory.id != memory.id
         and hit.memory.id not in asked
         and folded(hit.memory.answer) != folded(memory.answer)
@@ -331,8 +332,13 @@ def rivals_among(
     return [other for other in found if other.id not in known][:MOST]
 
 
-def _lowest(memory: Memory) -> float:
-    return SAME_THING if memory.is_statement else NEAR_CURATED
+def _least(one: Memory, other: Memory) -> float:
+    """The cosine from which on two memories are compared: a fact has other words than the question it answers."""
+    if None in (one.prompt, other.prompt) or (one.is_statement and other.is_statement):
+        return SAME_THING
+    if one.is_statement or other.is_statement:
+        return NEAR_CURATED
+    return min(same_question(one), same_question(other))
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:

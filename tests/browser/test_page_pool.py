@@ -36,6 +36,7 @@ def test_memories_are_found_as_one_types_and_several_are_hidden_at_once(
 
         page.get_by_role("button", name="Undo").click()
         expect(page.locator(".notice.good")).to_contain_text("Shown again: 2 memories")
+        expect(page).to_have_url(re.compile("q=seagulls.*submitter=ada"))
         assert {deployment.client.memories.get(one).status for one in ids} == {"active"}
 
 

@@ -26,6 +26,8 @@ OPINION = "opinion"
 """Field of what somebody said of the answer as a whole."""
 TAKEN_BACK = "taken back"
 """Field of how often that was taken back."""
+ALSO_HID = "also hid"
+"""Field of the memories that were hidden as they say the same as an answer that somebody called wrong."""
 SHORTEST = 100  # characters; what is shorter gains nothing
 LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 

@@ -173,6 +173,11 @@ class Problem(BaseModel):
     status: int
     detail: str
     fields: list[str] = Field(default=[], description="what was wrong in the request, a line for each field")
+    errors: list[dict[str, str]] = Field(
+        default=[],
+        description="the same for programs: the `detail`, and where it is, as a JSON `pointer` into that part of the "
+        "request (`in`: body, query, path or header)",
+    )
 
 
 _CONTENT = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -193,11 +198,9 @@ def add_handlers(app: FastAPI) -> None:
     app.add_exception_handler(Exception, _bug)
 
 
-def problem(
-    status: int, detail: str, headers: dict[str, str] | None = None, fields: list[str] | None = None
-) -> JSONResponse:
+def problem(status: int, detail: str, headers: dict[str, str] | None = None, **more: Any) -> JSONResponse:
     """A problem as a response."""
-    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, fields=fields or [])
+    body = Problem(title=HTTPStatus(status).phrase, status=status, detail=detail, **more)
     return JSONResponse(body.model_dump(), status, headers=headers, media_type=MEDIA_TYPE)
 
 
@@ -226,11 +229,14 @@ async def _known(_: Request, error: Exception) -> JSONResponse:
 
 async def _invalid(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
-    fields = [
-        one_line(f"{'.'.join(str(part) for part in one['loc'])}: {one['msg'].removeprefix('Value error, ')}")
-        for one in error.errors()
-    ]
-    return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields)
+    fields, errors = [], []
+    for one in error.errors():
+        said, (place, *parts) = one["msg"].removeprefix("Value error, "), map(str, one["loc"])
+        fields.append(one_line(f"{'.'.join([place, *parts])}: {said}"))
+        path = [] if one["type"] == "json_invalid" else parts  # of what is no JSON only the position is known
+        pointer = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in path)
+        errors.append({"in": place, "pointer": one_line(pointer), "detail": one_line(said)})
+    return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields, errors=errors)
 
 
 async def _http(request: Request, error: Exception) -> Response:

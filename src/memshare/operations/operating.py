@@ -80,12 +80,19 @@ def lacks_admin(there: Iterable[Token | TokenReply]) -> bool:
 
 @serves(Access.revoke, right="everything")
 def revoke(backend: Backend, caller: Caller, token_name: TokenPath) -> RevokedReply:
-    """Let a token be worth nothing; raises `NotFound`."""
+    """Let a token be worth nothing; raises `NotFound`, and `BadInput` where nobody could make or revoke the others."""
     with backend.reaching():
+        there = backend.tokens.all()
+        left = [one for one in there if one.name != token_name]
+        if left and len(left) < len(there) and lacks_admin(left) and not lacks_admin(there):
+            raise BadInput(
+                f"{token_name!r} is the last token with the right 'admin' for all pools: without it nobody could make "
+                "or revoke the others by the page or REST. Make another one first: `memshare token create NAME --may "
+                "admin --pools '*'`; or revoke the others first."
+            )
         backend.tokens.revoke(token_name)
-        left = len(backend.tokens.all())
     audit(caller, "revoke a token", token=token_name)
-    return RevokedReply(name=token_name, left=left)
+    return RevokedReply(name=token_name, left=len(left))
 
 
 @serves(Access.last_backup, right="everything")

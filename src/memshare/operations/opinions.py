@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from memshare.client.rest.calls.memories import MemoryReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare_broker.delivery.hops import CREDIT
-from memshare_broker.delivery.journey_records import OPINION, TAKEN_BACK, note, noted, unnote
+from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BACK, note, noted, unnote
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
@@ -51,7 +52,8 @@ def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
 
 
 def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> FeedbackTaken:
-    """Take back what was said of an answer: the memories that it follows, and what it became, are as if it was not."""
+    """Take back what was said of an answer: the memories that it follows, what it became, and those that were hidden as
+    they say the same, are as if it was not."""
     said, pools = journey.opinion, pools_looked_in(backend, journey)
     if said is None:
         raise BadInput("Nobody has said anything of this answer, so there is nothing to take back.")
@@ -71,13 +73,26 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
     with backend.reaching():
         no_longer_wrong(backend.redis, journey.answer or "", wrong)
         note(backend.redis, journey.id, TAKEN_BACK, times)
-        unnote(backend.redis, journey.id, OPINION, *(f"feedback {one.id}" for one in told))
-    for memory in (one.memory for one in backend.client.memories.judge([wrong])) if said.hides else ():
-        is_its = memory.id == said.hid or memory.task_id == journey.id
-        if memory.status == "hidden" and memory.why_hidden is None and is_its:
-            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="active"))
+        alike = _also_hid(backend, journey)
+        unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
+    for memory in (one.memory for one in backend.client.memories.judge([wrong, *alike])):
+        is_its = said.hides and (memory.id == said.hid or memory.task_id == journey.id)
+        if memory.status == "hidden" and memory.why_hidden is None and (is_its or memory.id in alike):
+            backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
     audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
     return FeedbackTaken(taken=tuple(one.id for one in told), known=())
+
+
+def note_hidden(backend: Backend, journey: JourneyReply, memories: Iterable[UUID], *, hidden: bool) -> None:
+    """Note that memories were hidden, or shown again, as they say what a person found wrong: see `take_back`."""
+    with backend.reaching():
+        before, now = _also_hid(backend, journey), set(memories)
+        if journey.opinion is not None:
+            note(backend.redis, journey.id, ALSO_HID, [*sorted(map(str, before | now if hidden else before - now))])
+
+
+def _also_hid(backend: Backend, journey: JourneyReply) -> set[UUID]:
+    return {UUID(str(one)) for one in noted(backend.redis, journey.id, ALSO_HID) or ()}
 
 
 def times_taken_back(backend: Backend, journey: str) -> int:
@@ -110,7 +125,7 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
     with suppress(TryAgain):
         same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
         found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found))[:MOST]
 
 
 def pools_looked_in(backend: Backend, journey: JourneyReply) -> tuple[str, ...]:

@@ -63,6 +63,9 @@ def test_a_relative_folder_is_the_same_wherever_a_process_stands(
         ("MEMSHARE_TRIES", "0", "greater than or equal to 1"),
         ("MEMSHARE_LEASE", "-1", "greater than 0"),
         ("MEMSHARE_KEEP_DAYS", "forever", "valid number"),
+        *((f"MEMSHARE_MODEL{role}", "gpt", "expected openai:NAME") for role in ("", "_AGENTS", "_SCORER", "_TRAINER")),
+        ("MEMSHARE_MODEL", "openai:", "expected openai:NAME, mistral:NAME, or offline for none"),
+        ("MEMSHARE_MODEL", "gpt:openai", "expected openai:NAME"),
         ("MEMSHARE_DEVICE", "gpu", "expected cpu, cuda, cuda:N or mps"),
         ("MEMSHARE_DEVICE", "cuda:", "expected cpu, cuda, cuda:N or mps"),
         ("MEMSHARE_DEVICE", "cpu:0", "expected cpu, cuda, cuda:N or mps"),
@@ -106,6 +109,23 @@ def test_every_form_of_a_redis_url_is_taken(monkeypatch: pytest.MonkeyPatch, url
     monkeypatch.setenv("MEMSHARE_REDIS_URL", url)
 
     assert load_settings().redis == url
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5.6-luna", "openai:hf.co/Qwen:1.5b", "mistral:small", "offline"])
+def test_every_form_of_a_model_is_taken(monkeypatch: pytest.MonkeyPatch, model: str) -> None:
+    monkeypatch.setenv("MEMSHARE_MODEL", model)
+
+    assert load_settings().model == model
+
+
+def test_a_model_without_its_provider_is_named_with_its_line_in_the_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path))
+    (tmp_path / "memshare.toml").write_text('tries = 2\nmodel = "gpt"\n')
+
+    with pytest.raises(BadInput, match=r"memshare\.toml.*2.*model.*openai:NAME"):
+        load_settings()
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "cuda:1", "mps"])

@@ -103,9 +103,8 @@ def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, s
     except DOWN:
         return None
     note: dict[str, str] | None = json.loads(kept) if kept else None
-    if note is None or caller.name not in (note["by"], LOCAL_NAME):  # who revokes the last token has no name any more
-        return None
-    return note
+    # Who revokes the last token has no name any more.
+    return note if note and caller.name in (note["by"], LOCAL_NAME) else None
 
 
 def cookie_of(request: Request, name: str) -> tuple[str, str] | None:

@@ -106,17 +106,42 @@ def test_statements_about_the_same_thing_are_compared_though_their_words_differ_
 
     found = {}
     for kind in (KNOWLEDGE, "limerick"):
-        new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind)
+        new, _ = remembered("the red lamp on the old floor", answer="New.", kind=kind, pool=kind, task_id="3")
         found[kind] = rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)
     assert (len(found[KNOWLEDGE]), len(found["limerick"])) == (2, 0)
 
 
-@pytest.mark.parametrize(("task_id", "compared"), [(None, 1), ("1", 0)])
-def test_an_answer_is_compared_with_what_a_person_brought_in_for_a_question_that_is_less_alike(
-    recall: Recall, redis_client: redis.Redis, task_id: str | None, compared: int
+@pytest.mark.parametrize(("before", "task_id", "compared"), [(None, "2", 1), ("1", None, 1), ("1", "2", 0)])
+def test_what_a_person_brought_in_is_compared_with_an_answer_to_a_question_that_is_less_alike(
+    recall: Recall, redis_client: redis.Redis, before: str | None, task_id: str | None, compared: int
 ) -> None:
-    known, _ = remembered("the red lamp on the old floor", answer="One.", task_id=task_id)
+    known, _ = remembered("the red lamp on the old floor", answer="One.", task_id=before)
     recall.store.put([(known, recall.vectors([known])[0])])
-    new, _ = remembered("the red lamp on the new floor", answer="New.")
+    new, _ = remembered("the red lamp on the new floor", answer="New.", task_id=task_id)
 
     assert len(rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)) == compared
+
+
+@pytest.mark.parametrize("is_fact_first", [True, False])
+@pytest.mark.parametrize(
+    ("question", "compared"), [("when is it that the pass closes", 1), ("how high is the pass", 0)]
+)
+def test_a_fact_is_compared_with_the_answer_to_its_question(
+    recall: Recall, redis_client: redis.Redis, question: str, compared: int, is_fact_first: bool
+) -> None:
+    fact, _ = remembered(None, answer="the pass closes: it is in October")
+    stored, _ = remembered(question, answer="In September.", task_id="1")
+    first, second = (fact, stored) if is_fact_first else (stored, fact)
+    recall.store.put([(first, recall.vectors([first])[0])])
+
+    assert len(rivals_of(recall.store, redis_client, second, recall.vectors([second])[0].dense)) == compared
+
+
+def test_an_answer_is_not_compared_with_a_passage_of_a_document(recall: Recall, redis_client: redis.Redis) -> None:
+    document, _ = remembered(None, answer=NEAR, source="tour.pdf")
+    passage, _ = remembered(None, answer=f"{NEAR} is red", parents=(document.id,))
+    assert passage.is_passage
+    recall.store.put(list(zip([document, passage], recall.vectors([document, passage]), strict=True)))
+    new, _ = remembered(NEAR, answer="It is blue.", task_id="1")
+
+    assert rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense) == [document]

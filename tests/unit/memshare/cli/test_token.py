@@ -85,6 +85,18 @@ def test_a_token_that_is_revoked_is_not_found(redis_client: redis.Redis) -> None
         run("revoke", "ada")
 
 
+def test_the_last_token_that_may_do_everything_is_not_revoked_before_the_others(redis_client: redis.Redis) -> None:
+    run("create", "root", "--may", "admin", "--pools", "*")
+    run("create", "ada", "--may", "recall", "--pools", "*")
+
+    with pytest.raises(BadInput, match=r"'root'.*memshare token create NAME --may admin --pools '\*'"):
+        run("revoke", "root")
+
+    assert [one.name for one in Tokens(redis_client).all()] == ["ada", "root"]
+    run("revoke", "ada")
+    run("revoke", "root")
+
+
 @pytest.mark.usefixtures("root")
 def test_a_daily_cap_is_one_of_the_submitter_and_takes_a_price_in_dollars(
     redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

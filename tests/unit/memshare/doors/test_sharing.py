@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -315,8 +316,31 @@ def test_what_is_too_large_or_wrong_is_a_problem_that_says_so(here: TestClient) 
     assert [one.status_code for one in (large, larger, wrong, both, kind)] == [413, 413, 422, 422, 422]
     assert {one.headers["content-type"] for one in (large, larger, wrong)} == {"application/problem+json"}
     assert "20,001 characters; at most 20,000" in large.json()["detail"]
-    assert wrong.json()["fields"] == ["body.k: Input should be less than or equal to 20"]
+    said = "Input should be less than or equal to 20"
+    assert wrong.json()["fields"] == [f"body.k: {said}"]
+    assert wrong.json()["errors"] == [{"in": "body", "pointer": "/k", "detail": said}]
     assert "It has:" in kind.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent", "faults"),
+    [
+        ("POST", "/v1/recall", {"json": {"pool": "logic", "prompt": "x", "a/b~c": 1}}, [("body", "/a~1b~0c")]),
+        ("POST", "/v1/tokens", {"json": {"may": ["recall", "all"]}}, [("body", "/name"), ("body", "/may/1")]),
+        ("POST", "/v1/recall", {"content": b"{", "headers": {"content-type": "application/json"}}, [("body", "")]),
+        ("POST", "/v1/recall", {}, [("body", "")]),
+        ("GET", "/v1/memories?limit=x", {}, [("query", "/limit")]),
+        ("GET", "/v1/memories/lamp", {}, [("path", "/memory_id")]),
+    ],
+)
+def test_each_field_that_is_wrong_is_named_for_programs(
+    here: TestClient, method: str, path: str, sent: dict[str, Any], faults: list[tuple[str, str]]
+) -> None:
+    refused = here.request(method, path, **sent)
+
+    assert refused.status_code == 422
+    assert [(one["in"], one["pointer"]) for one in refused.json()["errors"]] == faults
+    assert all(one["detail"] for one in refused.json()["errors"])
 
 
 def test_the_memory_service_that_is_away_is_a_503(here: TestClient, backend: Backend) -> None:

@@ -34,12 +34,13 @@ def test_all_bundled_questions_are_asked_without_data_and_without_seeds(
 ) -> None:
     request = wanted(name, tmp_path)
 
-    [found] = forecasts([request], Settings(data=tmp_path, model_scorer="judge", model_agents="offline", tries=1))
+    settings = Settings(data=tmp_path, model_scorer="openai:judge", model_agents="offline", tries=1)
+    [found] = forecasts([request], settings)
 
     assert not request.split.seeds
     assert not request.split.queries
     assert found.tasks == answers
-    assert found.calls["judge"] >= answers
+    assert found.calls["openai:judge"] >= answers
 
 
 def test_every_answer_stands_in_the_documents_and_what_facts_are_changed_to_does_not(tmp_path: Path) -> None:
@@ -80,7 +81,7 @@ def test_a_call_is_forecast_for_each_line_of_which_something_has_to_be_written(t
     file = tmp_path / "claims.jsonl"
     pairs = [{"supported": f"Each of {one} cats sleeps.", "contradicted": "No cat sleeps."} for one in range(3)]
     file.write_text("".join(json.dumps(pair | {"agent": "reasoning"}) + "\n" for pair in pairs))
-    settings = Settings(data=tmp_path, model_scorer="judge", model_agents="offline")
+    settings = Settings(data=tmp_path, model_scorer="openai:judge", model_agents="offline")
 
     [without] = forecasts([wanted("contradictions", tmp_path / "a", file)], settings)
     whole = [

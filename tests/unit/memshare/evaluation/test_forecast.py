@@ -42,7 +42,7 @@ def request(name: str, out: Path, *, models: tuple[str, ...] = ("one", "two"), a
 
 def expected(wanted: ExperimentRequest, **more: Any) -> Forecast:
     settings = Settings(
-        data=wanted.out, model_scorer="judge", model_trainer="teacher", tries=2, model="offline", **more
+        data=wanted.out, model_scorer="openai:judge", model_trainer="openai:teacher", tries=2, model="offline", **more
     )
     [found] = forecasts([wanted], settings)
     return found
@@ -65,8 +65,8 @@ def test_each_model_answers_as_often_as_the_experiment_says(name: str, tmp_path:
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
     found = expected(wanted, scorer_votes=3)
     assert {model: found.calls[model] for model in ("one", "two")} == queues.answers
-    assert found.calls["judge"] >= 3 * (2 * answers + SEEDS)
-    assert found.calls.get("teacher", 0) == queues.settled + queues.remembered
+    assert found.calls["openai:judge"] >= 3 * (2 * answers + SEEDS)
+    assert found.calls.get("openai:teacher", 0) == queues.settled + queues.remembered
 
 
 def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_tokens_are_told_beforehand_by_the_texts_of_the_data(tmp_path: Path) -> 
     assert short.usual["one"].prompt_tokens < calls * 250
     assert calls * 4_000 < long.usual["one"].prompt_tokens < calls * 5_000
     assert calls * 1_000 < long.usual["one"].completion_tokens < calls * 1_100
-    assert long.usual["teacher"].prompt_tokens > long.calls["teacher"] * 1_500
+    assert long.usual["openai:teacher"].prompt_tokens > long.calls["openai:teacher"] * 1_500
 
 
 @pytest.mark.parametrize("name", [name for name, one in EXPERIMENTS.items() if one.learns])
@@ -126,8 +126,8 @@ def test_without_learning_nobody_labels_and_everything_is_asked_all_the_same(tmp
 
     with_lessons, without = expected(wanted), expected(wanted._replace(learning=False))
 
-    assert "teacher" not in without.calls
-    assert with_lessons.calls["teacher"] > 0
+    assert "openai:teacher" not in without.calls
+    assert with_lessons.calls["openai:teacher"] > 0
     assert without.calls["one"] == with_lessons.calls["one"]
 
 
@@ -149,8 +149,8 @@ def test_the_estimate_counts_the_sub_questions_that_may_be_graded_and_learnt_fro
     _, with_three = with_engine(tmp_path, agents_with_sub_questions(tmp_path, 3))
 
     more = 3 * wanted.experiment.remembered.of(wanted.split)
-    assert with_three.calls["judge"] == without.calls["judge"] + more
-    assert with_three.calls["teacher"] == without.calls["teacher"] + more
+    assert with_three.calls["openai:judge"] == without.calls["openai:judge"] + more
+    assert with_three.calls["openai:teacher"] == without.calls["openai:teacher"] + more
     assert with_three.tasks == without.tasks
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from memshare.client.errors import NotFound
 from memshare.doors.pages.render import counted, short
-from memshare.doors.pages.screens.memory import MOST_UNDONE
+from memshare.doors.pages.screens.memory import MOST_UNDONE, back_from_trash
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.concepts import decide_question, duplicates, say_different
 from memshare.operations.decisions import decide_conflict as decide
@@ -114,8 +114,7 @@ def settle_conflict(visit: Visit) -> Done:
         wrong = one if decision == "forget one" else other
         text = _text(visit, wrong)
         forget(visit.backend, visit.caller, wrong)
-        back = urlencode({"back": _here(visit)})
-        return Done(_here(visit), f"Forgotten: {text}", f"/memories/{wrong}/restore?{back}")
+        return Done(_here(visit), f"Forgotten: {text}", back_from_trash([wrong], _here(visit)))
     if decision == "undecided":
         decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
         return Done(visit.back or _here(visit), "It is undecided again.")
@@ -141,8 +140,7 @@ def settle_duplicate(visit: Visit) -> Done:
         return Done(f"{HERE}?kind=duplicate", f"Nearly the same in the pool {pool}: {said}.")
     if do == "forget":
         forget(visit.backend, visit.caller, visit.id("memory"))
-        undo = urlencode({"back": _here(visit)})
-        return Done(_here(visit), "It was forgotten.", f"/memories/{visit.id('memory')}/restore?{undo}")
+        return Done(_here(visit), "It was forgotten.", back_from_trash([visit.id("memory")], _here(visit)))
     two, different = (visit.id("one"), visit.id("other")), do != "undecided"
     say_different(visit.backend, visit.caller, pool, two, different)
     if not different:
@@ -169,12 +167,10 @@ def settle_stale(visit: Visit) -> Done:
         raise BadInput("Nothing was decided: tick the memories that you mean, then press a button.")
     done = [one for one in ids if _decided(visit, one, do)]
     some = counted(len(done), "memory", "memories")
-    named = ",".join(map(str, done)) if len(done) <= MOST_UNDONE else ""
-    undo = ""
-    if named and do == "forget":
-        undo = f"/memories/{done[0]}/restore?{urlencode({'ids': named, 'back': _here(visit)})}"
-    elif named and do == "keep":
-        undo = f"{HERE}/stale?{urlencode({'memory': named, 'decision': 'stale', **visit.given('kind')})}"
+    undo = back_from_trash(done, _here(visit)) if do == "forget" else ""
+    if do == "keep" and 0 < len(done) <= MOST_UNDONE:
+        again = {"memory": ",".join(map(str, done)), "decision": "stale", **visit.given("kind")}
+        undo = f"{HERE}/stale?{urlencode(again)}"
     return Done(visit.back or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
 
 

@@ -9,8 +9,6 @@ from urllib.parse import quote, urlencode
 from memshare.client.replies import AgentReply
 from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.backend import Backend
-from memshare.operations.caller import Caller
 from memshare.operations.journeys import again, cancel, journeys, own_journey
 from memshare.operations.listings import agents, stats
 from memshare.operations.operating import retry
@@ -102,7 +100,9 @@ def end(visit: Visit) -> Done:
 @PAGES.action("/journeys/{id}/retry")
 def retry_dead(visit: Visit) -> Done:
     """Put the dead letter of a journey back into its queue."""
-    letter = _letter_of(visit.backend, visit.caller, visit.path["id"])
+    letter = own_journey(visit.backend, visit.caller, visit.path["id"]).dead_letter
+    if letter is None:
+        raise BadInput("This journey was not given up, so there is nothing to try again.")
     retried = retry(visit.backend, visit.caller, letter).retried
     said = "It is back in its queue." if retried else "Somebody else was first: it was put back before."
     return _to(visit.path["id"], said=said)
@@ -150,13 +150,6 @@ def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str,
         ("See whether it helps", "/worth", helps, first is not None and first.difference is not None),
     ]
     return [] if all(done for *_, done in steps) else steps
-
-
-def _letter_of(backend: Backend, caller: Caller, journey: str) -> str:
-    letter = own_journey(backend, caller, journey).dead_letter
-    if letter is None:
-        raise BadInput("This journey was not given up, so there is nothing to try again.")
-    return letter
 
 
 def _to(journey: str, *, beside: str = "", said: str = "") -> Done:

@@ -15,7 +15,9 @@ from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
+from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore
+from memshare.operations.opinions import note_hidden
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
@@ -36,10 +38,13 @@ def do_to_several(visit: Visit) -> Done | Screen:
         if found_one.memory.status != status:
             edit(visit.backend, visit.caller, one, found_one.version, status=status)
             changed.append((one, found_one.memory.status))
+    if changed and visit.field("journey"):  # they say what was found wrong of its answer
+        journey = own_journey(visit.backend, visit.caller, visit.field("journey"))
+        note_hidden(visit.backend, journey, [one for one, _ in changed], hidden=status == "hidden")
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if not changed:
         said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
-    return Done(visit.back or _back(visit), said, _undo(changed, status, visit.back))
+    return Done(visit.back or _back(visit), said, _undo(visit, changed, status))
 
 
 @PAGES.action("/pool/several/forget")
@@ -50,9 +55,8 @@ def forget_several(visit: Visit) -> Done:
         with suppress(NotFound):  # somebody else was first, or it was written from one before
             ids = forget(visit.backend, visit.caller, one, with_children=visit.field("children") == "yes").ids
             gone |= dict.fromkeys(ids)
-    undo = f"/memories/{next(iter(gone))}/restore?ids={','.join(map(str, gone))}" if 0 < len(gone) <= SHOWN else ""
     said = f"Forgotten: {counted(len(gone), 'memory', 'memories')}. The trash has what was forgotten for 30 days."
-    return Done(visit.back or "/", said + ask_again(visit.back), undo)
+    return Done(visit.back or "/", said + ask_again(visit.back), back_from_trash([*gone], visit.back))
 
 
 def _before_forgetting(visit: Visit, ids: Iterable[UUID], back: str) -> Screen:
@@ -71,12 +75,13 @@ def _chosen(visit: Visit) -> list[UUID]:
     return chosen
 
 
-def _undo(changed: Sequence[tuple[UUID, Status]], status: Status, to: str) -> str:
+def _undo(visit: Visit, changed: Sequence[tuple[UUID, Status]], status: Status) -> str:
     """Where a POST takes it back; nowhere for a stale memory, which somebody has to decide on."""
     if not changed or any(before == "stale" for _, before in changed):
         return ""
     back = {"do": "show" if status == "hidden" else "hide", "id": ",".join(str(one) for one, _ in changed)}
-    return f"/pool/several?{urlencode({**back, 'back': to}, safe=',')}"
+    back |= {"back": visit.back or _back(visit), **visit.given("journey")}
+    return f"/pool/several?{urlencode(back, safe=',')}"
 
 
 def _back(visit: Visit) -> str:
@@ -90,7 +95,7 @@ SAID: dict[Status, str] = {
 }
 MOST_CHILDREN = 20
 SHOWN_TO = 20  # tasks that it was shown to
-MOST_UNDONE = 50  # memories: more of them do not fit into a cookie
+MOST_UNDONE = 50  # memories, whose ids an address names
 
 
 @PAGES.screen("/memories/{id}")
@@ -157,6 +162,12 @@ def back_to(now: MemoryReply, before: Status, back: str) -> str:
 def before_forgetting(visit: Visit) -> Screen:
     """A preview of forgetting a memory."""
     return _before_forgetting(visit, [_id(visit)], visit.back)
+
+
+def back_from_trash(ids: Sequence[UUID], back: str) -> str:
+    """Where a POST brings forgotten memories back, and goes on to `back`; nowhere for none, or for too many."""
+    query = urlencode({"ids": ",".join(map(str, ids)), "back": back}, safe=",")
+    return f"/memories/{ids[0]}/restore?{query}" if 0 < len(ids) <= MOST_UNDONE else ""
 
 
 def ask_again(back: str) -> str:

@@ -103,19 +103,14 @@ def pool(visit: Visit) -> Screen:
 @PAGES.screen("/pool/export")
 def export(visit: Visit) -> Streamed:
     """The list as a file that an import takes: all that fits the conditions, or the memories that a search found."""
-    conditions = visit.given("pool", *CONDITIONS)
-    return Streamed(_lines(visit, conditions, visit.field("q")), "application/jsonl", "memories.jsonl")
+    found = _exported(visit.backend, visit.caller, visit.given("pool", *CONDITIONS), visit.field("q"))
+    return Streamed((f"{memory.model_dump_json()}\n" for memory in found), "application/jsonl", "memories.jsonl")
 
 
 @PAGES.screen("/trash")
 def forgotten(visit: Visit) -> Screen:
     """The memories that were forgotten in the last 30 days."""
     return Screen("trash", {"trash": trash(visit.backend, visit.caller, limit=200)})
-
-
-def _lines(visit: Visit, conditions: Mapping[str, JsonValue], text: str) -> Iterator[str]:
-    for memory in _exported(visit.backend, visit.caller, conditions, text):
-        yield memory.model_dump_json() + "\n"
 
 
 def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str) -> Iterator[Memory]:

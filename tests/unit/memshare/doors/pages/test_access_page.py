@@ -12,7 +12,8 @@ from fastapi.testclient import TestClient
 from memshare.client.rest.calls.operating import LastBackup
 from memshare.operate.backup.restore import is_used
 from memshare.operations.backend import Backend
-from memshare.operations.operating import note_backup
+from memshare.operations.caller import local_caller
+from memshare.operations.operating import note_backup, revoke
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
 
@@ -71,3 +72,37 @@ def test_a_first_token_that_could_not_make_the_next_is_refused_at_every_door(
     root = tokened("root", "admin", pools=None)
 
     assert root.post("/v1/tokens", json={"name": "ada", "may": ["recall"]}).status_code == 201
+
+
+def test_the_last_token_that_may_do_everything_is_revoked_only_after_all_others(
+    tokened: Tokened, backend: Backend
+) -> None:
+    root = tokened("root", "admin", pools=None)
+    tokened("ada", "recall")
+    tokened("logician", "admin")  # not for all pools
+
+    refused = root.delete("/v1/tokens/root")
+    assert refused.status_code == 422
+    assert "memshare token create NAME --may admin --pools '*'" in refused.json()["detail"]
+    page = root.post("/access/root/revoke", headers={"origin": "http://testserver"})
+    assert page.status_code == 422
+    assert "revoke the others first" in text_of(page.text)
+    assert [one.name for one in backend.tokens.all()] == ["ada", "logician", "root"]
+
+    tokened("eve", "admin", pools=None)
+    assert root.delete("/v1/tokens/eve").status_code == 200
+    for name, left in (("ada", 2), ("logician", 1), ("root", 0)):
+        assert root.delete(f"/v1/tokens/{name}").json()["left"] == left
+
+
+def test_an_unknown_token_is_not_found_and_where_no_token_may_do_everything_each_can_be_revoked(
+    here: TestClient, tokened: Tokened, backend: Backend
+) -> None:
+    assert here.delete("/v1/tokens/root").status_code == 404
+    root = tokened("root", "admin", pools=None)
+    tokened("ada", "recall")
+    assert root.delete("/v1/tokens/bea").status_code == 404
+    backend.tokens.revoke("root")
+    tokened("bea", "recall")
+
+    assert revoke(backend, local_caller(), "bea").left == 1

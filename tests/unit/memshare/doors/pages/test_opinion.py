@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Settlement
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
@@ -191,6 +191,50 @@ def test_what_still_says_so_is_named_and_hidden_with_one_button(
     [undo] = re.findall(r'action="(/pool/several[?][^"]+)"', done.text)
     assert here.post(html.unescape(undo), headers=FROM_PAGE).url.path == "/journeys/t1"
     assert memory.get(like).status == "active"
+
+
+def hide_all(client: TestClient) -> str:
+    """The page after all that says so was hidden."""
+    page = client.get("/journeys/t1").text
+    form = page[page.index('action="/pool/several"') :].split("</form>")[0]
+    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+    return client.post("/pool/several", data=given, headers=FROM_PAGE).text
+
+
+def test_what_was_hidden_as_it_says_so_comes_back_when_the_word_is_taken_back(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    answers = ("A LIGHT.", "a light.", "A Light.")
+    like, alike, by_hand = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer=one) for one in answers])
+    memory.edit(Edit(id=by_hand, status="hidden"))
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+    hide_all(here)
+    known = (UUID(shelf["logic"]), like, alike, by_hand)
+    assert [memory.get(one).status for one in known] == ["hidden"] * 4
+    memory.edit(Edit(id=alike, status="active"))
+
+    said_on_the_page(here, "undecided")
+
+    assert [memory.get(one).status for one in known] == ["active", "active", "active", "hidden"]
+    said_on_the_page(here, "wrong")
+    memory.edit(Edit(id=like, status="hidden"))
+    said_on_the_page(here, "undecided")
+    assert memory.get(like).status == "hidden", "what was noted of an earlier word counts for none after it"
+
+
+def test_what_was_shown_again_by_undo_and_hidden_by_hand_stays_hidden(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+    [undo] = re.findall(r'action="(/pool/several[?][^"]+)"', hide_all(here))
+    here.post(html.unescape(undo), headers=FROM_PAGE)
+    memory.edit(Edit(id=UUID(shelf["logic"]), status="hidden"))
+
+    said_on_the_page(here, "undecided")
+
+    assert memory.get(UUID(shelf["logic"])).status == "hidden"
 
 
 def test_forgetting_what_misled_takes_what_was_written_from_it_with_it(
