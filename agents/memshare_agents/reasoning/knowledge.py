@@ -1,4 +1,4 @@
-"""What a run knows: its short-term memory, and search in the shared pool.
+"""Knowledge of a run: its short-term memory, and search in the shared pool.
 
 Short-term memory is the field's picture (DynaMind, arXiv 2310.14248): each item has a strength, which decays with every
 step, is restored when the item is recalled, and below a threshold the item is dropped. Answers to sub-questions are

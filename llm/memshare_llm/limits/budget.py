@@ -1,4 +1,4 @@
-"""What calls cost and who pays: prices, the chat models that count, and spend caps.
+"""Costs of calls, and who pays: prices, the chat models that count, and spend caps.
 
 A cap is how many tokens and how much money an agent or a submitter may use in a UTC day, in Redis.
 """

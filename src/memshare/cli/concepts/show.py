@@ -26,7 +26,6 @@ from memshare.terminal.ids import (
 )
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import Shown
-from memshare_concepts.concept_graph import contributions
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
@@ -269,6 +268,8 @@ def _compare(
             missing: Missing = "forgotten" if memory is None else "no concepts yet"
             yield Shared(one.id, memory.prompt if memory else None, one.similarity, None, {}, missing)
             continue
+        from memshare_concepts.concept_graph import contributions
+
         parts = contributions(own, graph.vector_of(concept_names(memory)))
         yield Shared(one.id, memory.prompt, one.similarity, sum(parts.values()), parts, None)
 
