@@ -45,6 +45,8 @@ GRACE = 30.0  # seconds after its time limit at which a call is given up that no
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
 STATE = "memshare:server:"
 """Hash, with the server's address at the end: the limit and what it was learnt from."""
+SERVERS = "memshare:servers"
+"""Set: these hashes' keys."""
 MISFITS_KEY = "memshare:misfits"
 """Hash: how many replies in a row were of no use, by model, lane and kind."""
 _SEPARATOR = "\x1f"
@@ -52,7 +54,7 @@ _SEPARATOR = "\x1f"
 ENTER_SERVER = Script(
     __file__, "enter", fitted=MISFITS_KEY, there=INCARNATIONS_THERE, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN
 )
-LEAVE_SERVER = Script(__file__, "leave", fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
+LEAVE_SERVER = Script(__file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
 
 Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "other"]
 
@@ -137,6 +139,29 @@ class ServerLimit:
 def pace_of(client: redis.Redis, server: str) -> float:
     """Seconds that a server takes to write a token, by its calls alone so far; 0 where that is not known."""
     return float(client.hget(f"{STATE}{server}", "alone") or 0)
+
+
+class ServerNow(NamedTuple):
+    """A model's server now: how many calls it may have at once, how many have begun, and how many wait for a place."""
+
+    address: str
+    limit: int
+    calls: int
+    waiting: int
+
+
+def servers_now(client: redis.Redis) -> list[ServerNow]:
+    """Servers that were asked in the last day, by address."""
+    found, now = [], time.time()
+    for state in sorted(map(str, client.smembers(SERVERS))):
+        with client.pipeline(transaction=False) as ask:
+            ask.hget(state, "limit")
+            ask.zcount(f"{state}:calls", now, "+inf")
+            ask.zcount(f"{state}:waiting", now, "+inf")
+            limit, calls, waiting = ask.execute()
+        if limit is not None:
+            found.append(ServerNow(state.removeprefix(STATE), max(int(float(limit)), 1), calls, waiting))
+    return found
 
 
 def misfits_in_a_row(client: redis.Redis) -> dict[tuple[str, ...], int]:

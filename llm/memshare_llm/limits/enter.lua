@@ -39,6 +39,7 @@ for _, one in ipairs(redis.call('ZRANGE', waiting, 0, -1)) do
 end
 -- A server of which nothing is known gets a few at once: the first may take long.
 local limit = math.max(1, math.floor(tonumber(redis.call('HGET', state, 'limit') or FEW)))
+if redis.call('HGET', state, 'probe') == '1' then limit = 1 end  -- one alone says how fast it is by now
 local free, overdue = total < limit, 0
 if rank == 2 then
   -- What nobody waits for begins where little goes on; and one at a time after it was held back for long.

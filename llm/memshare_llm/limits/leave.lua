@@ -4,7 +4,7 @@
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' or 'other'; `before` how many calls there were when it began,
 -- `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that
 -- is not known.
-local DAY, MOST, SETTLES, SHARE, STEP = 86400, 512, 10, 0.2, 0.25
+local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 -- Others may have come and gone meanwhile.
@@ -28,16 +28,19 @@ if rank == '2' and outcome ~= 'other' then redis.call('HDEL', state, 'held') end
 -- Additive up, as long as more at once are done sooner than one after the other; down a step where they are not, and
 -- halved by time-outs and refusals. How much longer each may take grows with how many are served at once: 1.6 times for
 -- 2, 2.2 times for 4 to 20, 2.7 times for 64. A small model on two processors does four in 1.8 times the time of one.
-local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut')
+local read = redis.call('HMGET', state, 'limit', 'alone', 'load', 'cut', 'since', 'probe')
 local limit, alone, load, cut = tonumber(read[1] or 1), tonumber(read[2]), tonumber(read[3]), tonumber(read[4])
+local since, probe = tonumber(read[5] or 0), read[6] == '1'
 local ratio = 0
 if outcome == 'slow' or outcome == 'refused' then
   if rank ~= '2' and beside > 1 and now - (cut or 0) >= SETTLES then limit, cut = math.max(1, limit / 2), now end
 elseif pace > 0 then
   if beside == 1 then
-    local share = pace < (alone or pace) and 2 * SHARE or SHARE / 2  -- what is alone is seldom too fast
+    -- What is alone is seldom too fast. One that was made to be alone says how fast the server is by now.
+    local share = pace < (alone or pace) and 2 * SHARE or SHARE / 2
+    if probe then share, cut = 0.3, pace <= (alone or pace) * 1.5 and cut or nil end  -- a slower one begins anew
     alone = alone and (1 - share) * alone + share * pace or pace
-    if limit < 2 then load = nil end
+    if limit < 2 or probe then load = nil end
   elseif alone then
     ratio = pace / (alone * (1 + math.max(0.4 * math.log(1 + beside), math.min(0.9 * math.log(beside), 1.2))))
     load = load and (1 - SHARE) * load + SHARE * ratio or ratio
@@ -51,8 +54,14 @@ elseif pace > 0 then
     end
   end
 end
-redis.call('HSET', state, 'limit', limit)
+-- A server that does not get faster by fewer calls at once may have got slower by itself, and is never asked alone
+-- while it is busy: so after some time one call is. It takes the time of two calls out of that of PROBE.
+since = beside == 1 and 0 or since + 1
+probe = beside > 1 and (probe or ((load or 0) > 1 and since >= PROBE * limit))
+redis.call('SADD', servers, state)
+redis.call('HSET', state, 'limit', limit, 'since', since, 'probe', probe and 1 or 0)
 if load then redis.call('HSET', state, 'load', load) else redis.call('HDEL', state, 'load') end
 if alone then redis.call('HSET', state, 'alone', alone) end
-if cut then redis.call('HSET', state, 'cut', cut) end
+if cut then redis.call('HSET', state, 'cut', cut) else redis.call('HDEL', state, 'cut') end
 redis.call('EXPIRE', state, DAY)
+redis.call('EXPIRE', servers, DAY)

@@ -19,6 +19,7 @@ from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
+from memshare_llm.limits.concurrency import servers_now
 from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
@@ -61,6 +62,15 @@ def failing_models(client: redis.Redis) -> tuple[str, ...]:
             how = FAILURES.get(min(failed), "failed") if len(failed) == 1 else "failed"
             said.append(f"{failed.total()} of the last {total} calls of {model} {how}.")
     return tuple(said)
+
+
+def busy_servers(client: redis.Redis) -> tuple[str, ...]:
+    """A sentence for each model's server for which calls wait."""
+    return tuple(
+        f"{counted} for {there.address}, which is given {there.limit} at once for now."
+        for there in servers_now(client)
+        if (counted := there.waiting and f"{there.waiting} call{'s wait' if there.waiting > 1 else ' waits'}")
+    )
 
 
 def require_scorer_model(client: Client, what: str) -> None:

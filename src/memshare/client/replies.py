@@ -249,4 +249,7 @@ class StatusReply(Message):
     failing: tuple[str, ...] = Field(
         default=(), description="models of whose calls half failed lately: a sentence each"
     )
+    busy: tuple[str, ...] = Field(
+        default=(), description="models' servers that have as many calls as they may now: a sentence each"
+    )
     dead_letters: int

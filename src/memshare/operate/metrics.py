@@ -20,7 +20,7 @@ from memshare_broker.observe.metrics import COUNTED, DEAD_REASONS, METRICS, POOL
 from memshare_broker.presence import present
 from memshare_broker.wire.spaces import owner_of, space_of
 from memshare_llm.limits.budget import Budget
-from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row
+from memshare_llm.limits.concurrency import MISFITS, misfits_in_a_row, servers_now
 from memshare_llm.limits.usage import UsageLog
 from memshare_memory.belief.bandit import BANDIT, Arms, Bandit, as_shown, upper_bounds
 from memshare_memory.encoders.encoder import ENCODER
@@ -96,6 +96,14 @@ class SharedMetrics(Collector):
     def _models(self, _unreadable: UnreadableMetrics) -> Iterator[Metric]:
         about = f"Replies in a row that were of no use; from {MISFITS} on the model is asked for no more of these."
         yield _gauge("memshare_model_misfits", about, ["model", "lane", "kind"], misfits_in_a_row(self._client))
+        servers = servers_now(self._client)
+        for name, about in (
+            ("limit", "Calls that the model's server may have at once, as found by itself."),
+            ("calls", "Calls that have begun."),
+            ("waiting", "Calls that wait for a place."),
+        ):
+            values = {there.address: getattr(there, name) for there in servers}
+            yield _gauge(f"memshare_model_server_{name}", about, ["server"], _one(values))
 
     def _pools(self, unreadable: UnreadableMetrics) -> Iterator[Metric]:
         pools: dict[str, dict[str, int]] = json.loads(self._client.get(POOLS) or "{}")

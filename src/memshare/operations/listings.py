@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import failing_models, model_doubts
+from memshare.client.pools import busy_servers, failing_models, model_doubts
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -58,6 +58,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis) if caller.pools is None else ()
         failing = failing_models(backend.redis) if caller.pools is None else ()
+        busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
         scorer_models=tuple(sorted({one.scorer_model for one in workers if one.scorer_model})),
@@ -69,6 +70,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         failed_tries=failed,
         doubts=doubts,
         failing=failing,
+        busy=busy,
         dead_letters=letters,
     )
 

@@ -26,6 +26,9 @@ NOT_COUNTED = {
     "memshare_credibility": {"pool", "quantile"},
     "memshare_cap_used_ratio": {"holder", "name", "unit"},
     "memshare_model_misfits": {"model", "lane", "kind"},
+    "memshare_model_server_limit": {"server"},
+    "memshare_model_server_calls": {"server"},
+    "memshare_model_server_waiting": {"server"},
     "memshare_worker_running_tasks": set(),
     "memshare_worker_concurrency": set(),
 }

@@ -48,7 +48,7 @@ def status(as_json: Json = False) -> None:
         for one in queue.waiting:
             waits = f" {one.messages} until {moment(one.until)}: {one.why}"
             console.print(styled((f"{queue.name} waits", "yellow"), waits))
-    for said in (*found.failing, *found.doubts):
+    for said in (*found.failing, *found.busy, *found.doubts):
         console.print(said, style="yellow")
     console.print(f"{found.accepted:,} of {counted(found.graded, 'graded answer', 'graded answers')} accepted.")
     if found.dead_letters:

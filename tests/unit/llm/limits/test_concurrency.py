@@ -121,6 +121,19 @@ def test_a_server_that_gets_slower_gets_fewer_and_more_again_once_it_is_fast(red
     assert again > 2 * slow
 
 
+def test_a_server_that_gets_slower_by_itself_is_asked_alone_again_and_gets_many(redis_client: redis.Redis) -> None:
+    one = limit(redis_client)
+    for at in range(3):  # before there is much to do each call is alone, and short
+        permit = one.enter(f"first {at}", "text")
+        assert permit
+        one.leave(permit, "fit", 0.018)
+
+    seen = run(redis_client, lambda _: 0.118, 500)
+
+    assert seen[20] < 3
+    assert seen[-1] > 20
+
+
 @pytest.mark.parametrize("reason", ["time-out", "rate limit"])
 def test_a_time_out_or_a_refusal_halves_the_limit_once_for_calls_that_were_sent_together(
     reason: Reason, redis_client: redis.Redis

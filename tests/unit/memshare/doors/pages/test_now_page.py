@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.concurrency import ServerLimit
 from memshare_llm.limits.usage import UsageLog
 from tests.unit.memshare.doors.pages.journey_records import entry, text_of
 
@@ -37,6 +38,19 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
     calls(backend, refused=1)
     [said] = here.get("/v1/status").json()["failing"]
     assert said == f"46 of the last 66 calls of {MODEL} failed."
+
+
+def test_calls_that_wait_for_a_server_are_told_with_how_many_it_is_given(here: TestClient, backend: Backend) -> None:
+    server = ServerLimit(backend.redis, "http://127.0.0.1:1/v1", MODEL, "answers", timeout=10)
+    first = server.enter("first", "text")
+    assert first
+    server.leave(first, "fit", 0.1)
+    begun = [server.enter(f"call {at}", "text") for at in range(3)]
+    said = "1 call waits for http://127.0.0.1:1/v1, which is given 2 at once for now."
+
+    assert [bool(permit) for permit in begun] == [True, True, False]
+    assert here.get("/v1/status").json()["busy"] == [said]
+    assert said in text_of(here.get("/now").text)
 
 
 def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend) -> None:
