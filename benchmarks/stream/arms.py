@@ -129,17 +129,16 @@ class Bare:
 
 
 def _reply(chat: Chat, turns: Sequence[Turn]) -> str:
-    """The answer, tried again as workers do, empty where the model has none; raises where its server stays away."""
+    """The answer, empty where the model has none; a server that is away is asked again, and raises if it stays so."""
     for tried in range(TRIES):
         try:
             return chat.reply(turns).text
         except (TryAgain, GiveUp) as error:
-            if isinstance(error, TryAgain) and tried < TRIES - 1:
-                time.sleep(error.wait or (PAUSE * 2**tried if error.reason not in THE_MODELS else 0.0))
-            elif error.reason in THE_MODELS:
+            if error.reason in THE_MODELS:
                 break
-            else:
+            if isinstance(error, GiveUp) or tried == TRIES - 1:
                 raise
+            time.sleep(error.wait or PAUSE * 2**tried)
     return ""
 
 
