@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from memshare.evaluation.data import DataItem, as_item, lacks
 from memshare.evaluation.experiments.knowledge import NEEDED
-from memshare.evaluation.judging import write
+from memshare.evaluation.judging import differing, write
 from memshare_broker.errors import MemshareError
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply
@@ -55,9 +55,24 @@ def test_a_pair_of_claims_gets_its_question_and_both_answers_and_keeps_its_words
     assert (written.prompt, written.answer, written.changed) == (WHOLE["question"], "1/2000", "1 in 5 million")
     assert (written.statement, written.changed_statement) == (PAIR["supported"], PAIR["contradicted"])
     given = json.loads(chat.conversations[0][-1].content)
-    assert given == {"question": None, "answer": None, "changed": None} | {
+    assert given == {"question": None, "answer": "1/2000", "changed": "1 in 5 million"} | {
         "statement": PAIR["supported"], "changed_statement": PAIR["contradicted"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("claim", "other", "words"),
+    [
+        ("Salt raises pressure in rats.", "Salt lowers pressure in rats.", ("raises", "lowers")),
+        ("A is so.", "A is not so.", ("A is so.", "A is not so.")),
+        ("A helps B.", "A hurts B and C.", ("helps B.", "hurts B and C.")),
+        ("It is a cat.", "It is a cat cat.", ("It is a cat.", "It is a cat cat.")),
+    ],
+)
+def test_the_answers_of_a_pair_of_claims_are_the_words_in_which_they_differ(
+    claim: str, other: str, words: tuple[str, str]
+) -> None:
+    assert differing(claim, other) == words
 
 
 def test_a_question_with_its_answer_gets_a_counterfactual_and_two_statements() -> None:
@@ -73,7 +88,7 @@ def test_a_question_with_its_answer_gets_a_counterfactual_and_two_statements() -
 @pytest.mark.parametrize(
     ("wrong", "reason"),
     [
-        ({"answer": "one in 2,000"}, "the very words"),
+        ({"statement": "One in 2,000 in UK have abnormal PrP."}, "the very words"),
         ({"changed": "UK"}, "stand in"),
         ({"changed": "never"}, "the very"),
     ],
@@ -81,10 +96,11 @@ def test_a_question_with_its_answer_gets_a_counterfactual_and_two_statements() -
 def test_a_reply_whose_words_stand_in_no_statement_or_in_both_goes_back_with_the_reason(
     wrong: dict[str, str], reason: str
 ) -> None:
-    chat = Writer(WHOLE | wrong, WHOLE)
+    right = WHOLE | {"statement": PAIR["supported"], "changed_statement": PAIR["contradicted"]}
+    chat = Writer(right | wrong, right)
 
-    assert write(chat, pair()).answer == "1/2000"
+    assert write(chat, item(answer="1/2000")).changed == "1 in 5 million"
     assert reason in chat.conversations[1][-1].content
 
     with pytest.raises(MemshareError):
-        write(Writer(WHOLE | wrong, WHOLE | wrong), pair())
+        write(Writer(right | wrong, right | wrong), item(answer="1/2000"))
