@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from os.path import commonprefix
+from itertools import takewhile
 from pathlib import Path
 from threading import Lock
 from typing import Annotated, Any, Self, TypeVar
@@ -239,11 +239,16 @@ def write(chat: Chat, item: DataItem) -> DataItem:
 def differing(claim: str, other: str) -> tuple[str, str]:
     """The words in a row in which two claims differ; the claims themselves where one only adds some."""
     words, others = claim.split(), other.split()
-    begin = len(commonprefix([words, others]))
-    end = min(len(commonprefix([words[::-1], others[::-1]])), min(len(words), len(others)) - begin)
+    begin = _alike(words, others)
+    end = min(_alike(words[::-1], others[::-1]), min(len(words), len(others)) - begin)
     first, second = (" ".join(one[begin : len(one) - end]) for one in (words, others))
     fits = first and second and not stands_in(first, other) and not stands_in(second, claim)
     return (first, second) if fits else (claim, other)
+
+
+def _alike(words: Sequence[str], others: Sequence[str]) -> int:
+    """How many words both begin with."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
 
 
 def _keeping(given: Mapping[str, str | None]) -> type[Counterfactual]:
