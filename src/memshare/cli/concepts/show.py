@@ -261,6 +261,8 @@ def _compare(
     found: OpenedConcepts, concepts: list[str], shown: tuple[Shown, ...], memories: dict[UUID, Memory]
 ) -> Iterator[Shared]:
     graph = found.concepts.graph
+    from memshare_concepts.concept_graph import contributions
+
     own = graph.vector_of(concepts)
     for one in shown:
         memory = memories.get(one.id)
@@ -268,8 +270,6 @@ def _compare(
             missing: Missing = "forgotten" if memory is None else "no concepts yet"
             yield Shared(one.id, memory.prompt if memory else None, one.similarity, None, {}, missing)
             continue
-        from memshare_concepts.concept_graph import contributions
-
         parts = contributions(own, graph.vector_of(concept_names(memory)))
         yield Shared(one.id, memory.prompt, one.similarity, sum(parts.values()), parts, None)
 
