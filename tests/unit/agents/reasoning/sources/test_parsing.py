@@ -176,7 +176,7 @@ def test_a_process_ends_with_the_one_that_it_parses_for() -> None:
     reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:  # as a worker whose pool of tasks are processes
-        text = parse("lamp.html", WELL, "html", None, 1_000).title
+        text = parse("lamp.html", WELL, "html", None, 1_000)[0]
         [mine] = parsing()
         os.write(writing, f"{text} {mine.pid}".encode())
         signal.pause()
