@@ -78,7 +78,7 @@ def breaker(monkeypatch: pytest.MonkeyPatch) -> Breaker:
     monkeypatch.setattr(redis.ConnectionPool, "get_connection", get_connection)
     monkeypatch.setattr(steady_thread, "LONGEST_PAUSE", 0.01)
     for module, name in (
-        (worker, "INTERVAL"),
+        (worker.presence, "INTERVAL"),
         (worker, "RELEASE_EVERY"),
         (owner, "RENEW_EVERY"),
         (consolidation_state, "INTERVAL"),

@@ -76,7 +76,7 @@ def end_children() -> None:
 def read(source: str, page: bytes) -> str:
     """The text of a page, or why it is not read."""
     try:
-        return parse(source, page, "html", None, 1_000_000).text
+        return parse(source, page, "html", None, 1_000_000)[1]
     except GiveUp as error:
         return str(error)
 
@@ -153,7 +153,7 @@ def test_many_threads_have_their_pages_read_by_a_few_processes() -> None:
     pages = [WELL.replace(b"1874", str(year).encode()) for year in range(1800, 1864)]
 
     with ThreadPoolExecutor(16) as threads:
-        read = list(threads.map(lambda page: parse("lamp.html", page, "html", None, 1_000).text, pages))
+        read = list(threads.map(lambda page: parse("lamp.html", page, "html", None, 1_000)[1], pages))
 
     assert read == [f"Ada Marsh lit it in {year}." for year in range(1800, 1864)]
     assert 1 <= len(parsing()) <= MOST_PROCESSES
@@ -176,7 +176,7 @@ def test_a_process_ends_with_the_one_that_it_parses_for() -> None:
     reading, writing = os.pipe()
     parent = os.fork()
     if parent == 0:  # as a worker whose pool of tasks are processes
-        text = parse("lamp.html", WELL, "html", None, 1_000).title
+        text = parse("lamp.html", WELL, "html", None, 1_000)[0]
         [mine] = parsing()
         os.write(writing, f"{text} {mine.pid}".encode())
         signal.pause()
@@ -196,5 +196,5 @@ def test_a_page_as_long_as_a_novel_takes_no_half_of_the_memory() -> None:
     words = b"<p>In the year %d the lighthouse of Lumen was lit by Ada Marsh, and it stands on a rock.</p>\n"
     novel = b"<html><body><main>" + b"".join(words % number for number in range(40_000)) + b"</main></body></html>"
 
-    assert len(parse("novel.html", novel, "html", None, 1_000_000).text) == 1_000_000
+    assert len(parse("novel.html", novel, "html", None, 1_000_000)[1]) == 1_000_000
     assert extract_text.MEMORY == 512 * 2**20
