@@ -201,7 +201,9 @@ def _verify(path: Path, zipped: zipfile.ZipFile, manifest: Manifest) -> None:
     for name, expected in manifest.parts.items():
         if name.startswith("/") or ".." in PurePosixPath(name).parts:
             raise BadInput(f"{str(path)!r} is refused: its part {name!r} leads out of the folder that it belongs to.")
+        digest = hashlib.sha256()
         with zipped.open(name) as part:
-            digest = hashlib.file_digest(part, "sha256")  # type: ignore[arg-type]  # it has readinto
+            while chunk := part.read(_CHUNK):
+                digest.update(chunk)
         if digest.hexdigest() != expected.sha256:
             raise BadInput(f"{str(path)!r} is damaged, and nothing was restored: its part {name!r} has changed.")
