@@ -99,13 +99,13 @@ def rivals_among(
     return [other for other in found if other.id not in known][:MOST]
 
 
-def _least(one: Memory, other: Memory) -> float:
+def _least(memory: Memory, other: Memory) -> float:
     """The cosine from which on two memories are compared: a fact has other words than the question it answers."""
-    if None in (one.prompt, other.prompt) or (one.is_statement and other.is_statement):
+    if None in (memory.prompt, other.prompt) or (memory.is_statement and other.is_statement):
         return SAME_THING
-    if one.is_statement or other.is_statement:
+    if memory.is_statement or other.is_statement:
         return NEAR_CURATED
-    return min(same_question(one), same_question(other))
+    return min(same_question(memory), same_question(other))
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
