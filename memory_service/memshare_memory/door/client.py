@@ -180,6 +180,7 @@ class DoorConnection:
         self._headers = [("Content-Type", "application/json")]
         if settings.memory_token is not None:
             self._headers.append(("Authorization", f"Bearer {settings.memory_token.get_secret_value()}"))
+        self.has_answered = False
         self._network = CallsInTime()
         self._pool = httpcore2.ConnectionPool(
             uds=str(socket) if socket else None,
@@ -201,6 +202,7 @@ class DoorConnection:
         status, body = self._send(method, content, seconds)
         try:
             if status == 200:
+                self.has_answered = True
                 return method.gives.validate_json(body)
             refusal = Refusal.model_validate_json(body)
         except ValidationError as error:
@@ -349,6 +351,11 @@ class MemoryClient:
     def every(self, where: Where) -> Iterator[Memory]:
         """All memories that are meant, in the order of their ids, page by page."""
         return (memory for page in pages(lambda after: self.page(where, after=after)) for memory in page.memories)
+
+    @property
+    def has_answered(self) -> bool:
+        """True once the service has answered this client."""
+        return self._connection.has_answered
 
     def stats(self, timeout: float | None = None) -> Stats:
         return self.ask(MemoryClient._stats, None, seconds=timeout)

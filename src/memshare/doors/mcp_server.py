@@ -9,13 +9,16 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
+import anyio
 from mcp import MCPError
 from mcp.server.caching import CacheableMethod, CacheHint
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
 from mcp.server.mcpserver.tools import Tool as ServedTool
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse, ToolAnnotations
 from mcp_types import Tool as ListedTool
-from mcp_types import ToolAnnotations
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 
@@ -99,6 +102,8 @@ LISTS: tuple[CacheableMethod, ...] = (
     "tools/list",
 )
 """Requests with the same answer for a token as long as this version serves."""
+UNENDING = "subscriptions/listen"  # a request that is answered when the connection ends
+LOOKS_EVERY = 0.01  # seconds
 FRESH_FOR = 300_000  # milliseconds for which a client need not ask for them again
 
 
@@ -116,6 +121,38 @@ class _Server(MCPServer[Any]):
             cache_hints=dict.fromkeys(LISTS, CacheHint(FRESH_FOR)),
         )
         self._caller = caller
+
+    async def run_stdio_async(self) -> None:
+        """Serve until the input has ended and all that it asked is answered; the SDK alone drops what is open then."""
+        to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        outgoing, from_server = anyio.create_memory_object_stream[SessionMessage]()
+        unanswered: set[str] = set()
+
+        async with stdio_server() as (stdin, stdout), anyio.create_task_group() as relays:
+
+            async def read() -> None:
+                async with to_server:
+                    async for item in stdin:
+                        match item.message if isinstance(item, SessionMessage) else None:
+                            case JSONRPCRequest(id=asked, method=method) if method != UNENDING:
+                                unanswered.add(str(asked))
+                            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": asked}):
+                                unanswered.discard(str(asked))
+                        await to_server.send(item)
+                    while unanswered:
+                        await anyio.sleep(LOOKS_EVERY)
+
+            async def write() -> None:
+                async with stdout:
+                    async for item in from_server:
+                        await stdout.send(item)
+                        if isinstance(item.message, JSONRPCResponse | JSONRPCError):
+                            unanswered.discard(str(item.message.id))
+
+            relays.start_soon(read)
+            relays.start_soon(write)
+            server = self._lowlevel_server
+            await server.run(incoming, outgoing, server.create_initialization_options())
 
     async def list_tools(self) -> list[ListedTool]:
         try:

@@ -72,6 +72,7 @@ Command = Callable[[Sequence[str], IO[str]], Popen[str]]
 WRONG_TOKENS = 30  # of one address in a minute
 RAISED = "; MEMSHARE_REQUEST_LIMIT of `memshare serve` raises it"
 LOOK_AGAIN = 5.0  # seconds for which the agents that are there are known
+STARTS_WITHIN = 120.0  # seconds in which the memory service may load its encoder and its pool
 
 
 class Backend:
@@ -97,6 +98,12 @@ class Backend:
         self.duplicates: dict[str, tuple[float, DuplicatesReply]] = {}
         """Memories of pools that are nearly the same, and when these were looked for."""
         self._cards: tuple[float, dict[str, AgentCard]] = (-LOOK_AGAIN, {})
+        self._began = time.monotonic()
+
+    @property
+    def is_starting(self) -> bool:
+        """True in the first minutes of this process, as long as the memory service has not answered it yet."""
+        return not self.client.memories.has_answered and time.monotonic() - self._began < STARTS_WITHIN
 
     @cached_property
     def requests(self) -> RequestLimit:

@@ -15,6 +15,7 @@ from memshare_broker.errors import MemshareError
 SOONEST, LATEST = 5.0, 30.0  # seconds between two counts
 SHARE = 0.01  # of the time goes to counting, at most, unless that were later
 MOST_CALLERS = 1_000
+STARTING = "Starting: the memory service has not answered yet."
 
 
 class Count(NamedTuple):
@@ -60,4 +61,4 @@ class Needs:
             found = needs(self._backend, caller)
         except (MemshareError, *DOWN) as error:
             return Count(away=str(error))
-        return Count(found.total, " ".join(found.missing))
+        return Count(found.total, STARTING if found.missing and self._backend.is_starting else " ".join(found.missing))

@@ -24,7 +24,7 @@ from memshare.client.errors import NotFound, NoToken, Stale
 from memshare.doors import pages
 from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
-from memshare.doors.pages.needs import Count, Needs
+from memshare.doors.pages.needs import STARTING, Count, Needs
 from memshare.doors.pages.render import rendered
 from memshare.doors.pages.session import (
     came_by_https,
@@ -230,7 +230,9 @@ class Site:
         if isinstance(error, NoToken) and request.method == "GET":
             return RedirectResponse(SIGN_IN, 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
-        values = {"said": said, "comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
+        is_starting = getattr(error, "reason", "") == "store" and self._backend.is_starting
+        values = {"said": STARTING if is_starting else said, "is_starting": is_starting}
+        values |= {"comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
         is_capped = isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
         values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy

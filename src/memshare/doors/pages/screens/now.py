@@ -30,6 +30,7 @@ def now(visit: Visit) -> Screen:
             "waiting": [(queue.name, one) for queue in found.queues for one in queue.waiting],
             "accepted_share": found.accepted / found.graded if found.graded else None,
             "memories": None if visit.pools is None else sum(one.memories for one in visit.pools),
+            "starting": backend.is_starting,  # after the pools were asked for
             "spending": budgets(backend, caller),
             "letters": letters[::-1],
             "agents": sorted(found.agent_models),

@@ -8,6 +8,7 @@ let waiting = false;
 function say(text) {
   connection.textContent = text;
   connection.hidden = !text;
+  connection.classList.toggle("bad", !text.startsWith("Starting"));
 }
 
 // Whether nobody looks, or somebody writes in what would be replaced.

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import closing
 
+import pytest
 from fastapi.testclient import TestClient
 
+from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.messages import Usage
@@ -68,3 +72,51 @@ def test_tasks_that_are_all_set_aside_are_not_called_new(here: TestClient, backe
     backend.client.ledger.park(waiting, NotYet("A model is being asked about it.", 240, hold="batch"))
 
     assert re.search(r'data-name="Oldest" class="num">set aside<', here.get("/now").text)
+
+
+STARTING, AWAY = "Starting: the memory service has not answered yet.", "The memory service is away."
+
+
+@pytest.fixture
+def alone(backend: Backend) -> Iterator[Backend]:
+    """A deployment whose memory service has never answered."""
+    nowhere = backend.settings.model_copy(update={"memory_url": "http://127.0.0.1:9"})
+    with closing(Backend(nowhere)) as made:
+        yield made
+
+
+def visitor(backend: Backend) -> TestClient:
+    app = rest_app(backend)
+    app.state.is_same_user = lambda *_: True  # there is no connection that a kernel would know
+    return TestClient(app, base_url="http://127.0.0.1", client=("127.0.0.1", 50_000))
+
+
+def test_a_deployment_that_starts_is_not_red_until_it_should_have_started(
+    alone: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone.client.ledger.open(entry("t1", "answer"))
+
+    page = visitor(alone).get("/now").text
+
+    assert STARTING in text_of(page)
+    assert "The memory service is starting." in text_of(page)
+    assert "<dd>starting</dd>" in page
+    assert "bad-text" not in page
+    assert 'id="connection" class="notice"' in page
+    early = visitor(alone).get("/pool", headers={"accept": "text/html"})
+    assert (early.status_code, STARTING in text_of(early.text)) == (503, True)
+    assert "data-again" in early.text
+    assert f'<p class="notice">{STARTING}' in early.text
+
+    monkeypatch.setattr("memshare.operations.backend.STARTS_WITHIN", 0.0)
+    page = visitor(alone).get("/now").text
+    assert AWAY in text_of(page)
+    assert "The memory service does not answer at http://127.0.0.1:9" in text_of(page)
+    assert 'id="connection" class="notice bad"' in page
+    assert "<dd>no worker</dd>" in page
+
+
+def test_what_has_answered_once_starts_no_more(here: TestClient, backend: Backend) -> None:
+    assert backend.is_starting
+    assert AWAY not in text_of(here.get("/now").text)
+    assert not backend.is_starting
