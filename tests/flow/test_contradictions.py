@@ -108,23 +108,6 @@ def test_two_opposite_statements_about_one_thing_are_a_conflict_at_once(deployme
     assert len(questions(deployment, "museum")) == asked + 1, "what is there already is not asked for again"
 
 
-@pytest.mark.parametrize("is_fact_first", [True, False])
-def test_a_fact_that_denies_what_an_agent_answered_before_or_later_is_a_conflict(
-    deployment: Deployment, is_fact_first: bool
-) -> None:
-    place = "pass" if is_fact_first else "lock"
-    told = [
-        lambda: add(deployment, f"The {place} closes on a Monday in October", "logic"),
-        lambda: offer(deployment, f"When does the {place} close?", f"The {place} closes on a Tuesday in September."),
-    ]
-    ids = {tell() for tell in (told if is_fact_first else reversed(told))}
-
-    wait_for(
-        lambda: ids in [{*one.memories} for one in deployment.client.memories.conflicts("logic")],
-        20, "the two to contradict each other",
-    )  # fmt: skip
-
-
 def test_another_form_of_an_answer_is_no_contradiction_and_its_own_memory_is_still_found(
     deployment: Deployment,
 ) -> None:
@@ -195,3 +178,20 @@ def test_what_agents_wrote_from_what_a_person_finds_wrong_is_stale_until_that_is
 
     terminal.run("memories", "conflicts", "--undecided", str(right), str(wrong))
     assert memories.get(journey.memory_id).status == "active"
+
+
+@pytest.mark.parametrize("is_fact_first", [True, False])
+def test_a_fact_that_denies_what_an_agent_answered_before_or_later_is_a_conflict(
+    deployment: Deployment, is_fact_first: bool
+) -> None:
+    place = "pass" if is_fact_first else "lock"
+    told = [
+        lambda: add(deployment, f"The {place} closes on a Monday in October", "logic"),
+        lambda: offer(deployment, f"When does the {place} close?", f"The {place} closes on a Tuesday in September."),
+    ]
+    ids = {tell() for tell in (told if is_fact_first else reversed(told))}
+
+    wait_for(
+        lambda: ids in [{*one.memories} for one in deployment.client.memories.conflicts("logic")],
+        20, "the two to contradict each other",
+    )  # fmt: skip
