@@ -249,7 +249,7 @@ def test_pairs_are_checked_one_after_the_other_by_the_same_processes(folder: Pat
 
 
 def test_the_agent_and_the_rubric_of_the_documentation_can_be_copied(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[4] / "docs" / "agents.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "agents.md").read_text("utf-8")
     agent, rubric, *_ = (block.partition("```")[0] for block in page.split("```toml\n")[1:])
     (tmp_path / "orders.toml").write_text(agent)
     (tmp_path / "copied.rubric.toml").write_text(rubric)

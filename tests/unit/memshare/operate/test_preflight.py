@@ -61,7 +61,7 @@ def test_models_are_checked_of_the_queues_that_are_served(agents: Path) -> None:
     )
     settings = Settings(model="offline", agents_dir=agents, model_scorer="openai:x")
 
-    with pytest.raises(BadInput, match="'nobody:x'"):
+    with pytest.raises(BadInput, match=r"stray\.toml:7: models\.responder: expected openai:NAME"):
         check(settings, ["stray"])
     for queue in ("scorer", "concepts"):
         with pytest.raises(BadInput, match="OPENAI_API_KEY"):
