@@ -202,11 +202,11 @@ def environment_before_file(
     named = told.get("config")
     file = Path(named or data / NAME).expanduser()
     found = _read(settings_cls, file) if named or file.exists() else {}
-    running = _read(settings_cls, data / RUNNING) if _is_held(data / RUNNING) else {}
+    running = _read(settings_cls, data / RUNNING) if is_held(data / RUNNING) else {}
     return init_settings, env_settings, InitSettingsSource(settings_cls, running | found)
 
 
-def _is_held(file: Path) -> bool:
+def is_held(file: Path) -> bool:
     """True if the process that wrote a file is there."""
     try:
         with file.open() as opened:

@@ -267,12 +267,13 @@ def _proves(words: Iterable[Vouching], people: People, known: Collection[str], n
     return praise > OF_ONE and lower_bound(right, right + wrong) > LOWEST
 
 
-def lower_bound(good: float, of: float) -> float:
-    """The lowest that a share of good ones may be, by one standard error (Wilson 1927); 0 of nothing."""
+def lower_bound(good: float, of: float, z: float = 1.0) -> float:
+    """The lowest that a share of good ones may be, by `z` standard errors (Wilson 1927); 0 of nothing."""
     if not of:
         return 0.0
     share = good / of
-    return (share + 0.5 / of - sqrt(share * (1 - share) / of + 0.25 / of**2)) / (1 + 1 / of)
+    wide = z**2 / of
+    return (share + 0.5 * wide - sqrt(share * (1 - share) * wide + 0.25 * wide**2)) / (1 + wide)
 
 
 def _praised(words: Iterable[Vouching]) -> tuple[UUID, ...]:

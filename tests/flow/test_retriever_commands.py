@@ -205,7 +205,7 @@ def test_a_trial_says_what_consolidation_brings_and_agents_answer_while_the_enco
     for figure in (done["first_helps"], done["held_out_ndcg"]):
         assert figure["after"] >= figure["before"] - figure["error"]
     assert trial["accepted"]
-    for name in ("lessons", "first_helps", "held_out_ndcg", "probe_ndcg"):
+    for name in ("lessons", "held_out", "first_helps", "held_out_ndcg", "probe_ndcg"):
         assert trial[name] == pytest.approx(done[name], abs=1e-3), name
     assert answers > 3
     assert found(client)[0] == PROMPTS[0]

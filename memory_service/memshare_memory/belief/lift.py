@@ -26,7 +26,7 @@ from memshare_broker.wire.messages import Examples, Message
 
 COUNT_LIFT = Script(__file__, "lift")
 COUNT_NUMBER = Script(__file__, "how_many")
-LEAST_OF_MEMORY = 5  # tasks with a memory withheld, from which on its lift is told
+LEAST_OF_MEMORY = 10  # tasks with a memory withheld, and shown it, from which on its lift is told
 _SHOWN, _WITHHELD = 0, 3  # where the three sums of a side begin
 _BETWEEN = "\x1f"  # stands in no name
 
@@ -35,7 +35,7 @@ class Lift(Message):
     """By how many points of the score, with its standard error; both are None where too little is known.
 
     `shown` counts the tasks that were shown the memory, `withheld` those from which it was the one withheld. `needed`
-    is how many of those it takes.
+    is how many of each it takes.
     """
 
     points: float | None
@@ -140,7 +140,7 @@ def together(sides: Iterable[Side]) -> Side:
 def _read(text: str | bytes | None, needed: int) -> Lift:
     shown, withheld = read_sides(text)
     points = error = None
-    if shown.tasks >= 2 and withheld.tasks >= needed:
+    if min(shown.tasks, withheld.tasks) >= needed:
         points = shown.mean - withheld.mean
         error = sqrt(shown.squared_error + withheld.squared_error)
     return Lift(points=points, error=error, shown=int(shown.tasks), withheld=int(withheld.tasks), needed=needed)
@@ -176,7 +176,8 @@ class Tried(Message):
 
     `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are as
     if all tasks were of now: each task is compared with others of its time. `low` and `high` are the ends of the 95 %
-    interval of how much better tasks do with some memories than with none, None below ten on a side.
+    interval of `difference`, how much better tasks do with some memories than with none, None below ten on a side. A
+    score is kept within 0 to 100 once the level of now is added; the difference is not, and is not that of the scores.
     """
 
     model: str
@@ -184,6 +185,7 @@ class Tried(Message):
     tasks: dict[int, int]
     scores: dict[int, float]
     best: int
+    difference: float | None = None
     low: float | None = None
     high: float | None = None
 
@@ -194,7 +196,7 @@ class Tried(Message):
             return ""
         if self.low is None or self.high is None or self.high >= 0:
             return "no difference known yet"
-        return f"memories do not help here ({self.low:+.1f} to {self.high:+.1f} points)"
+        return f"memories do not help here: {self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
 
 
 class HowMany(SumsOfTasks):
@@ -256,10 +258,12 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
             continue
         if not kind and row in [of for (whose, of_kind), of in rows.items() if whose == model and of_kind]:
             continue
-        everything, some, low, high = rows[model, _ALL], together(row[1:]), None, None
+        everything, some = rows[model, _ALL], together(row[1:])
+        difference: float | None = None
+        reach = 0.0
         if min(row[0].tasks, some.tasks) >= TOLD_FROM:
+            difference = some.mean - row[0].mean
             reach = T_LEAST * sqrt(row[0].squared_error + some.squared_error)
-            low, high = some.mean - row[0].mean - reach, some.mean - row[0].mean + reach
         counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
         found.append(
             Tried(
@@ -270,8 +274,9 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
                     number: min(max(levels[model, kind] + side.mean, 0.0), 100.0) for number, side in counts.items()
                 },
                 best=_best(_expected(everything, row if kind else None)),
-                low=low,
-                high=high,
+                difference=difference,
+                low=None if difference is None else difference - reach,
+                high=None if difference is None else difference + reach,
             )
         )
     return found

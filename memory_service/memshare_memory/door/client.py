@@ -22,6 +22,7 @@ from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.observe import tracing
 from memshare_broker.private_files import make_room, socket_path
 from memshare_broker.settings import Settings
+from memshare_broker.settings_file import RUNNING, is_held
 from memshare_broker.time_limit import CallsInTime
 from memshare_broker.wire.messages import Embedding
 from memshare_broker.wire.same_text import refuse_half_characters
@@ -175,6 +176,7 @@ class DoorConnection:
 
     def __init__(self, settings: Settings) -> None:
         socket = None if settings.memory_url else socket_of(settings.data)
+        self._running = settings.data / RUNNING
         self._place = settings.memory_url or f"the socket {str(socket)!r}"
         self._address = (settings.memory_url or "http://memory").rstrip("/")
         self._headers = [("Content-Type", "application/json")]
@@ -225,10 +227,11 @@ class DoorConnection:
                         f"The memory service at {self._place} broke off: {error}.", reason="store"
                     ) from error
             except httpcore2.ConnectError as error:
+                start = "Start `memshare up`, or `memshare worker memory`; on another machine, set MEMSHARE_MEMORY_URL."
+                if is_held(self._running):
+                    start = "`memshare up` is starting it; the first time it exports the encoder, for a minute or so."
                 raise TryAgain(
-                    f"The memory service does not answer at {self._place}. Start `memshare up`, or `memshare worker"
-                    " memory`; on another machine, set MEMSHARE_MEMORY_URL.",
-                    reason="store",
+                    f"The memory service does not answer at {self._place}. {start}", reason="store"
                 ) from error
             except httpcore2.TimeoutException as error:
                 raise TryAgain(

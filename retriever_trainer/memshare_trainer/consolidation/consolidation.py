@@ -198,6 +198,7 @@ class Consolidation:
             pools=pools,
             lessons=lessons,
             memories=memories,
+            held_out=found.held_out.lessons,
             **found.figures,
         )
 

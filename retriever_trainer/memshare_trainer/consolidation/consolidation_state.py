@@ -69,7 +69,8 @@ class Job(Message):
 class Consolidated(Message):
     """Result of a consolidation, and the figures of its check, which are None where nothing was trained.
 
-    Of the held-out lessons: how often what is ranked first helps, and nDCG. Of the untouched probe: nDCG.
+    Of the held-out lessons: how often what is ranked first helps, and nDCG. Of the untouched probe: nDCG. `lessons` and
+    answers that were right were trained on, `held_out` lessons only ranked, None in older records.
     """
 
     encoder_before: str
@@ -77,6 +78,7 @@ class Consolidated(Message):
     pools: tuple[str, ...]
     lessons: int
     memories: int
+    held_out: int | None = None
     first_helps: Figure | None = None
     held_out_ndcg: Figure | None = None
     probe_ndcg: Figure | None = None
@@ -85,7 +87,8 @@ class Consolidated(Message):
 class Trial(Message):
     """Result of a consolidation on trial: the check of an encoder that was trained for it, and removed again.
 
-    `lessons` were trained on, `held_out` ones only ranked. `at` is a Unix time, and `seconds` what the trial took.
+    `lessons` and answers that were right were trained on, `held_out` lessons only ranked. `at` is a Unix time, and
+    `seconds` what the trial took.
     """
 
     at: float

@@ -128,6 +128,8 @@ class RubricReply(Message):
 
 
 HelpWay = Way | Literal["same questions"]
+MANY_MORE = 3  # times the tasks without memories, from which on the same questions say more than chance does
+STUDENT = "openai:student"  # of the demo
 
 
 class HelpReply(Message):
@@ -155,7 +157,11 @@ class HelpReply(Message):
         default=None, description="of data of a day or more: that these take at the last day's rate"
     )
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
-    needs: str | None = Field(default=None, description="what is missing, where no task can count")
+    needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
+    of_many: tuple[float, float] | None = Field(
+        default=None,
+        description="of an agent: the ends of an interval of 1 − .05/k, for all k that have one; none of one withheld",
+    )
 
     @property
     def in_words(self) -> str:
@@ -167,7 +173,8 @@ class HelpReply(Message):
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 10 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
-        return f"too early: some {self.more:,} more tasks{rate}" if self.more else "too early: fewer than ten on a side"
+        few = f"{10 - min(self.tasks, self.tasks_without)} more on a side"
+        return f"too early: some {self.more:,} more tasks{rate}" if self.more else f"too early: {few}"
 
     @property
     def so_far(self) -> str:
@@ -195,16 +202,33 @@ class StatsReply(Message):
     def first_help(self) -> HelpReply | None:
         """Of all tasks together the difference that is known, else the one that will be first; None without any.
 
-        What one memory more or less does is none of these.
+        What chance withheld comes before questions that somebody chose, unless these are many more. What one memory
+        more or less does is none of these.
         """
         every = [one for one in self.helps if one.agent is None and one.way != "one withheld"]
+        known = {one.way: one for one in every if one.difference is not None}
+        chance, same = known.get("all withheld"), known.get("same questions")
+        if chance and not (same and same.tasks >= MANY_MORE * min(chance.tasks, chance.tasks_without)):
+            return chance
         return min(every, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
+
+    def answered_by(self, one: HelpReply) -> str:
+        """The models of its tasks, in words; empty where none is known."""
+        of = {each.model for each in self.helps if each is one or (one.agent is None and each.way == one.way)}
+        copies = ", which copies what it is shown and answers nothing alone"
+        return " and ".join(f"{model}{copies if model == STUDENT else ''}" for model in sorted(filter(None, of)))
 
     @property
     def harms(self) -> tuple[str, ...]:
-        """A sentence for each agent, kind and model that does worse with memories for sure."""
-        known = [one for one in self.helps if one.agent and one.way != "one withheld" and (one.high or 0) < 0]
-        return tuple(f"Harms in {one.agent}/{one.kind or 'no kind'}, {one.way}: {one.in_words}" for one in known)
+        """A sentence for each agent, kind and model that does worse with memories for sure, of how many there are."""
+        known = [(one, one.of_many) for one in self.helps if one.of_many]
+        sure = f"{100 - 5 / max(len(known), 1):.4g} % interval, as {len(known)} are compared"
+        return tuple(
+            f"Harms in {one.agent}/{one.kind or 'no kind'}, {one.way}: {one.difference:+.1f} points"
+            f" ({low:+.1f} to {high:+.1f}; {sure})"
+            for one, (low, high) in known
+            if high < 0
+        )
 
 
 class WorkerReply(Message):

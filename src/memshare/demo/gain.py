@@ -9,8 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from math import sqrt
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any, Literal, Protocol
 from uuid import UUID
 
@@ -24,6 +23,7 @@ from memshare_broker.errors import MemshareError
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
+from memshare_trainer.consolidation.consolidation_state import FEWEST_LESSONS
 
 AGENT, POOL = "sql", "library"
 PEOPLE = ("ann", "ben", "cem", "dee")
@@ -31,7 +31,7 @@ ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part, where none is given
 
 Kind = Literal["alone", "shared", "task", "off", "learnt", "consolidated"]
-EXAMS = 5  # times that the unseen questions are asked
+EXAMS = 5  # times that the unseen questions are asked, the last one where the encoder is consolidated
 
 
 @dataclass(frozen=True)
@@ -79,12 +79,10 @@ class DemoStage:
 class Gain:
     """How many more of the same questions were answered right in the later of two stages, as a share.
 
-    `error` is the standard error of the mean of paired differences; the 95 % interval is from `low` to `high`, None for
-    fewer than ten pairs.
+    The 95 % interval is from `low` to `high`, None for fewer than ten pairs.
     """
 
     share: float
-    error: float
     won: int
     lost: int
     low: float | None = None
@@ -99,10 +97,9 @@ class Gain:
             if one.right is not None and one.question.text in graded
         ]
         steps = [int(later) - int(earlier) for earlier, later in pairs] or [0]
-        error = stdev(steps) / sqrt(len(steps)) if len(steps) > 1 else 0.0
         found = of_pairs([(RIGHT * earlier, RIGHT * later) for earlier, later in pairs])
         ends = (found.low / RIGHT, found.high / RIGHT) if found else (None, None)
-        return cls(fmean(steps), error, steps.count(1), steps.count(-1), *ends)
+        return cls(fmean(steps), steps.count(1), steps.count(-1), *ends)
 
     def as_json(self) -> dict[str, Any]:
         return {name: one if one is None else round(one, 4) for name, one in asdict(self).items()}
@@ -120,7 +117,7 @@ class DemoWatch(Protocol):
 
 @dataclass(frozen=True)
 class Parts:
-    """Questions in parts that have none in common: memories, tasks, and an exam that is asked five times."""
+    """Questions in parts that have none in common: memories, tasks, and an exam that is asked up to five times."""
 
     shared: tuple[SqlQuestion, ...]
     tasks: tuple[SqlQuestion, ...]
@@ -128,7 +125,7 @@ class Parts:
 
     @property
     def asked(self) -> int:
-        """How many questions are asked in all."""
+        """How many questions are asked in all, where the encoder is consolidated."""
         return len(self.tasks) + EXAMS * len(self.exam)
 
 
@@ -173,7 +170,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     finally:
         retrievers_on(client)
     ask_again("learnt", "with its map")
-    watch.say("consolidation trains the encoder on what helped")
+    watch.say(f"consolidation trains the encoder on what helped, where there are {FEWEST_LESSONS} lessons")
     refused = consolidate(client)
     if refused is None:
         ask_again("consolidated", "consolidated")
@@ -192,20 +189,20 @@ class Helped:
 
 
 def most_helpful(client: Client, stages: Sequence[DemoStage], questions: Questions) -> Helped | None:
-    """The memory that was shown for most right answers whose query is its own; None where none was."""
+    """The memory that was shown for most questions with a right answer of its own query; None where none was."""
     memories = {one.id: one for one in client.memories.every(Where(pool=POOL))}
     queries = {one.text: one.query.number for one in questions.of("train")}
-    found = [
-        (memory, one.question)
+    found = dict.fromkeys(
+        (memory, one.question.text)
         for stage in stages
         for one in stage.asked
         for memory in one.shown
         if one.right and memory in memories and queries.get(memories[memory].prompt or "") == one.question.query.number
-    ]
+    )
     if not found:
         return None
     [(best, _)] = Counter(memory for memory, _ in found).most_common(1)
-    return Helped(memories[best], tuple(question.text for memory, question in found if memory == best))
+    return Helped(memories[best], tuple(question for memory, question in found if memory == best))
 
 
 def _brought(question: SqlQuestion, submitter: str) -> NewMemory:

@@ -13,6 +13,7 @@ from typing import Any
 
 import uvicorn
 
+from memshare.client.replies import STUDENT
 from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
 from memshare_broker.child_processes import ends_with_parent, python
 from memshare_broker.errors import Unreachable
@@ -82,7 +83,7 @@ AGREES = {"claims": "Each is a query.", "contradicts": False}
 BACKLOG = 2048
 COMPLETIONS = "/chat/completions"
 NO_LISTING = b'{"object": "list", "data": []}'  # such a server takes any name of a model
-MODEL = "openai:student"
+MODEL = STUDENT
 MODEL_SETTINGS = ("MEMSHARE_MODEL", "MEMSHARE_MODEL_AGENTS", "MEMSHARE_MODEL_SCORER", "MEMSHARE_MODEL_TRAINER")
 
 REFUSAL = "The student of the demo copies SQL, and can do nothing else."

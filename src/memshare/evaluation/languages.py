@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from statistics import NormalDist
 from uuid import UUID
 
 import numpy as np
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from memshare.evaluation.data import Text
 from memshare.evaluation.evaluate import reader_of
 from memshare.evaluation.lab import SHOWN
-from memshare.evaluation.result import Interval, interval
+from memshare.evaluation.result import CONFIDENCE, Interval, interval
 from memshare.files.json_lines import read_objects, refuse
 from memshare.operate.data_folder import connected
 from memshare_broker.errors import BadInput
@@ -30,6 +31,7 @@ from memshare_memory.recall.recall import Recall, vectors_of
 from memshare_memory.recall.retriever import Retriever
 from memshare_memory.stores.open_store import open_folder
 from memshare_memory.stores.store import Layout
+from memshare_trainer.proof import lower_bound
 
 ENGLISH_GERMAN = Path(__file__).parent / "english_german.jsonl"
 POOL = "languages"
@@ -62,7 +64,7 @@ class Asked(Message):
     asked: str = Field(description="first language, reworded (the first in other words), or second language")
     found_by: str
     questions: int
-    first: Interval = Field(description="share of the questions whose memory is ranked first")
+    first: Interval = Field(description="share whose memory is ranked first (the interval is Wilson's)")
     among_three: Interval
 
 
@@ -168,8 +170,8 @@ def _asked(language: str, name: str, found: Sequence[Sequence[UUID]], right: Seq
 
 
 def _share(hits: Sequence[bool]) -> Interval:
-    found = interval([float(hit) for hit in hits])
-    return Interval(mean=found.mean, low=max(0.0, found.low), high=min(1.0, found.high))
+    right, of, z = sum(hits), len(hits), NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    return Interval(mean=right / of, low=lower_bound(right, of, z), high=1 - lower_bound(of - right, of, z))
 
 
 def _likeness(pairs: Sequence[TranslatedPair], settings: Settings) -> Likeness | None:

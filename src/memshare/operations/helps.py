@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from math import ceil, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import NamedTuple
@@ -24,7 +25,8 @@ from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way,
 
 LEAST = 10  # tasks on each side, below which no difference is told
 RIGHT = 100.0  # the score of an answer that is right, where others have 0
-Z = NormalDist().inv_cdf(0.975)
+OUTSIDE = 0.05  # share of the intervals that leave out the truth
+Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
 
 
 class Difference(NamedTuple):
@@ -51,21 +53,21 @@ def is_right_or_wrong(*sides: Side) -> bool:
     return all(abs(side.squares - RIGHT * side.total) < 1e-6 * (1 + side.squares) for side in sides)
 
 
-def of_groups(shown: Side, without: Side) -> Difference | None:
-    """The difference of tasks that chance divided; None below ten on a side."""
+def of_groups(shown: Side, without: Side, z: float = Z) -> Difference | None:
+    """The difference of tasks that chance divided; None below ten on a side. `z` is how wide its interval is."""
     if min(shown.tasks, without.tasks) < LEAST:
         return None
     points = shown.mean - without.mean
     if is_right_or_wrong(shown, without):
         more, fewer = ((side.total / RIGHT + 1) / (side.tasks + 2) for side in (shown, without))
         error = sqrt(more * (1 - more) / (shown.tasks + 2) + fewer * (1 - fewer) / (without.tasks + 2))
-        return Difference.about(points, RIGHT * (more - fewer), RIGHT * Z * error)
+        return Difference.about(points, RIGHT * (more - fewer), RIGHT * z * error)
     one, other = shown.squared_error, without.squared_error
     terms = one**2 / (shown.tasks - 1) + other**2 / (without.tasks - 1)
-    return Difference.about(points, points, student((one + other) ** 2 / terms) * sqrt(one + other) if terms else 0)
+    return Difference.about(points, points, student((one + other) ** 2 / terms, z) * sqrt(one + other) if terms else 0)
 
 
-def of_pairs(pairs: Sequence[tuple[float, float]]) -> Difference | None:
+def of_pairs(pairs: Sequence[tuple[float, float]], z: float = Z) -> Difference | None:
     """The difference of the same questions, each with its score without memories and with some; None below ten."""
     if len(pairs) < LEAST:
         return None
@@ -73,13 +75,14 @@ def of_pairs(pairs: Sequence[tuple[float, float]]) -> Difference | None:
     if {score for pair in pairs for score in pair} <= {0.0, RIGHT}:
         won, lost = ((steps.count(step) + 1) / count for step in (RIGHT, -RIGHT))
         error = sqrt((won + lost - (won - lost) ** 2) / count)
-        return Difference.about(fmean(steps), RIGHT * (won - lost), RIGHT * Z * error)
-    return Difference.about(fmean(steps), fmean(steps), student(len(steps) - 1) * stdev(steps) / sqrt(len(steps)))
+        return Difference.about(fmean(steps), RIGHT * (won - lost), RIGHT * z * error)
+    return Difference.about(fmean(steps), fmean(steps), student(len(steps) - 1, z) * stdev(steps) / sqrt(len(steps)))
 
 
-def student(freedom: float) -> float:
-    """The .975 quantile of Student's t, by its expansion (Abramowitz and Stegun 26.7.5): right to .01 from 9 on."""
-    return Z + (Z**3 + Z) / (4 * freedom) + (5 * Z**5 + 16 * Z**3 + 3 * Z) / (96 * freedom**2)
+def student(freedom: float, z: float = Z) -> float:
+    """Student's t for a normal `z`, by its expansion (Abramowitz and Stegun 26.7.5): right to .01 from 9 on."""
+    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
 
 
 DAY = 86_400.0  # seconds
@@ -88,6 +91,8 @@ READ = 100  # journeys that are read in one step
 Group = tuple[str | None, str | None, str | None]
 """Agent, kind and model; none for all together."""
 ALL: Group = (None, None, None)
+Measure = Callable[[float], Difference | None]
+"""The difference with an interval so many standard errors wide on each side."""
 
 
 class GradedAnswer(NamedTuple):
@@ -108,14 +113,13 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
         tasks, needs = _tasks(backend, caller), _needs(backend)
-    found, asked = (
-        [],
-        {(*one.group[:2], one.task.text) for one in tasks if one.task.memories == 0 and not one.task.remember},
-    )
+    asked = {(*one.group[:2], one.task.text) for one in tasks if one.task.memories == 0 and not one.task.remember}
+    found: list[tuple[HelpReply, Measure]] = []
     for group, pairs in _paired(tasks).items():
         without, shown = (together(Side(1, one, one**2) for one in scores) for scores in zip(*pairs, strict=True))
-        reply = _reply("same questions", group, shown, without, of_pairs(pairs))
-        found.append(reply if group != ALL else reply.model_copy(update={"asked": len(asked)}))
+        measure: Measure = partial(of_pairs, pairs)
+        reply = _reply("same questions", group, shown, without, measure(Z))
+        found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
     # What it takes is told before anything was counted.
     sides: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
     sides |= {("all withheld", ALL): []} if withhold else {}
@@ -128,15 +132,24 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     a_day = Counter(group for one in graded if one.task.remember and one.at > began for group in (ALL, one.group))
     for (way, group), pair in sides.items():
         shown, without = (together(of) for of in zip((NO_TASKS, NO_TASKS), *pair, strict=True))
-        reply = _reply(way, group, shown, without, of_groups(shown, without))
-        if reply.difference is None and needs:
+        measure = partial(of_groups, shown, without)
+        reply = _reply(way, group, shown, without, measure(Z))
+        if needs and not shown.tasks + without.tasks:
             reply = reply.model_copy(update={"needs": needs})
         elif reply.difference is None and (chance := chances.get(way)):
             more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
             days = more / a_day[group] if is_a_day and a_day[group] else None
             reply = reply.model_copy(update={"more": more, "days": days})
-        found.append(reply)
-    return tuple(sorted(found, key=lambda one: one.agent is not None))
+        found.append((reply, measure))
+    return tuple(sorted(_of_many(found), key=lambda one: one.agent is not None))
+
+
+def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
+    """Give each difference of an agent the interval by which all of them are right in 95 of 100 cases (Bonferroni)."""
+    of_agents = [bool(one.agent) and one.way != "one withheld" and one.difference is not None for one, _ in found]
+    z = NormalDist().inv_cdf(1 - OUTSIDE / 2 / max(sum(of_agents), 1))
+    wide = [measure(z) if is_one else None for (_, measure), is_one in zip(found, of_agents, strict=True)]
+    return [one.model_copy(update={"of_many": of and of[1:]}) for (one, _), of in zip(found, wide, strict=True)]
 
 
 def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: Difference | None) -> HelpReply:

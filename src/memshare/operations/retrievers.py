@@ -68,7 +68,7 @@ def _last(state: ConsolidationState, caller: Caller) -> ConsolidationReply | Non
         return None
     done: dict[str, Any] = {"encoder_before": None, "encoder": None, "lessons": 0, "memories": 0, "figures": {}}
     if state.result is not None:
-        done = _told(state.result, set(done))
+        done = _told(state.result, {*done, "held_out"})
     return ConsolidationReply(
         outcome=state.outcome, at=state.at, reason=state.reason if caller.pools is None else "", **done
     )

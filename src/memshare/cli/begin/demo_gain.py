@@ -161,9 +161,12 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     has_model = known != OFFLINE
     write_agent(questions, agents, schema=has_model)
     out = errors if as_json else console
-    who = f"{known}, some {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
+    who = f"{known}, up to {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
     out.print(f"Questions to the database of a library. Who answers: {who}.")
-    out.print(f"A program runs each query and says right or wrong. The same unseen questions are asked {EXAMS} times.")
+    out.print(
+        f"A program runs each query and says right or wrong. The same unseen questions are asked {EXAMS - 1} times, and"
+        " once more if there are lessons enough to train the encoder."
+    )
     # The workers read their settings from the environment. What is not shown here is left out to save time.
     os.environ |= {"MEMSHARE_AGENTS_DIR": str(agents), "MEMSHARE_CONCEPTS": "false", "MEMSHARE_CONSOLIDATE": "false"}
     plain = as_json or not console.is_terminal
@@ -207,14 +210,14 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
         return
     _print_helped(helped)
     _print_faults(stages)
-    model = known if has_model else "a student"
-    console.print(f"\nThe same {len(parts.exam)} questions, answered by {model} and paired one by one:")
+    model = known if has_model else STUDENT
+    console.print(f"\nThe same {len(parts.exam)} questions, paired one by one, answered by {model}:")
     rows = [
         (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
         for kind, stage in exams.items()
     ]
     console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
-    console.print(refused or "± standard error (95 % interval) won:lost", style="dim")
+    console.print(refused or "in percentage points (95 % interval) won:lost", style="dim")
     print_next(folder, agents, memories, has_model=has_model)
 
 
@@ -222,7 +225,7 @@ def _in_words(gain: Gain | None) -> str:
     if gain is None:
         return ""
     between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
-    return f"{100 * gain.share:+.0f} ± {100 * gain.error:.0f}{between} {gain.won}:{gain.lost}"
+    return f"{100 * gain.share:+.0f}{between} {gain.won}:{gain.lost}"
 
 
 def _own_folder() -> Path:
@@ -247,8 +250,8 @@ def _print_helped(helped: Helped | None) -> None:
     if helped is None:
         return
     memory, count = helped.memory, len(helped.questions)
-    examples = "\n".join(f"  {short(text, 90)}" for text in dict.fromkeys(helped.questions[:3]))
-    title = f"One memory of {memory.submitter}'s was shown for {count} right answers with its query"
+    examples = "\n".join(f"  {short(text, 90)}" for text in helped.questions[:3])
+    title = f"One memory of {memory.submitter}'s was shown for {count} questions answered right with its query"
     console.print(
         panel(styled((memory.prompt or "", "dim"), f"\n{memory.answer}\n\n", f"such as to\n{examples}"), title)
     )

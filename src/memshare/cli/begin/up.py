@@ -64,7 +64,7 @@ def up(
     """
     settings = load_settings(data)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with hold_folder(settings.data):
+    with hold_folder(settings.data), tell_models(settings):
         models = check(settings)
         asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))
         most = f"up to {settings.model_timeout:g} s each"
@@ -87,7 +87,6 @@ def up(
             ready = True
             with (
                 _told_to_end() as told_to_end,
-                tell_models(settings),
                 contextlib.closing(Client(settings)) as client,
             ):
                 _say_ready(supervisor, as_json=as_json)

@@ -107,7 +107,8 @@ def print_helps(found: StatsReply) -> None:
     for harm in found.harms:
         console.print(f"{harm}.", style="red")
     for one in found.helps:
-        of = ", ".join(filter(None, (one.agent, one.kind, one.model))) or "all tasks"
+        by = found.answered_by(one)
+        of = ", ".join(filter(None, (one.agent, one.kind, by) if one.agent else ("all tasks", by and f"by {by}")))
         what = "One memory more or less" if one.way == "one withheld" else f"With memories, {one.way}"
         console.print(f"{what}, {of}: {one.in_words}.")
     for pool, rows in found.numbers.items():

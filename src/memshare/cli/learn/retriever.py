@@ -90,7 +90,7 @@ def _say_done(done: Consolidated, *, as_json: bool) -> None:
         return
     rows = [("encoder", done.encoder_before, done.encoder, ""), *_figures(done)]
     console.print(table("", "before", "now", "error", rows=rows))
-    trained = f"Trained on {done.lessons} lessons of {', '.join(done.pools)}. " if done.pools else ""
+    trained = f"{_trained(done)}. " if done.pools else ""
     console.print(
         f"{trained}{done.memories} memories have its vectors. Agents use it from their next task on.\n"
         "To go back: memshare retriever rollback --encoder",
@@ -103,10 +103,15 @@ def _say_trial(trial: Trial, *, as_json: bool) -> None:
         return
     console.print(table("", "now", "then", "error", rows=_figures(trial)))
     console.print(
-        f"Tried on {trial.lessons} lessons of {', '.join(trial.pools)}, and {trial.held_out} held out, in"
-        f" {trial.seconds / 60:.1f} min. The encoder would be {'accepted' if trial.accepted else 'refused'}, and"
-        f" nothing was changed.\nTo have {trial.memories} memories encoded by it: memshare retriever consolidate"
+        f"{_trained(trial)}, in {trial.seconds / 60:.1f} min. The encoder would be"
+        f" {'accepted' if trial.accepted else 'refused'}, and nothing was changed.\n"
+        f"To have {trial.memories} memories encoded by it: memshare retriever consolidate"
     )
+
+
+def _trained(of: Consolidated | Trial) -> str:
+    on = f"{of.held_out} lessons held out"
+    return f"Trained on {of.lessons} lessons and right answers of {', '.join(of.pools)}, and measured on {on}"
 
 
 def _figures(of: Consolidated | Trial) -> list[tuple[str, str, str, str]]:

@@ -55,7 +55,8 @@ def _tried(trial: Trial) -> str:
     first = trial.first_helps
     return (
         f"A trial {_at(trial.at)}: what is ranked first helps {first.before:.2f} → {first.after:.2f}"
-        f" ± {first.error:.2f} in {trial.held_out} held-out lessons; the encoder would be"
+        f" ± {first.error:.2f} on {counted(trial.held_out, 'lesson', 'lessons')} held out, after"
+        f" {trial.lessons} lessons and right answers; the encoder would be"
         f" {'accepted' if trial.accepted else 'refused'}. "
     )
 

@@ -138,7 +138,9 @@ def test_where_memories_harm_none_is_shown_after_some_hundred_tasks_also_while_t
     assert found.low is not None
     assert found.high is not None
     assert -60 < found.low < -30 < found.high < 0
-    assert found.verdict == f"memories do not help here ({found.low:+.1f} to {found.high:+.1f} points)"
+    assert found.difference == pytest.approx((found.low + found.high) / 2), "the interval is about it"
+    between = f"({found.low:+.1f} to {found.high:+.1f})"
+    assert found.verdict == f"memories do not help here: {found.difference:+.1f} points {between}"
 
 
 def test_a_few_tasks_are_no_verdict_on_memories(redis_client: redis.Redis) -> None:
@@ -148,7 +150,7 @@ def test_a_few_tasks_are_no_verdict_on_memories(redis_client: redis.Redis) -> No
             bandit.count("poem", None, f"{number} {place}", score, Examples(model="openai:m", number=number))
 
     (found,) = tried(redis_client, "poem")
-    assert (found.low, found.high) == (None, None), "eight tasks without are too few"
+    assert (found.difference, found.low, found.high) == (None, None, None), "eight tasks without are too few"
     assert found.model_copy(update={"best": 0}).verdict == "no difference known yet"
     close = found.model_copy(update={"best": 0, "low": -29.0, "high": 19.0})
     assert close.verdict == "no difference known yet"

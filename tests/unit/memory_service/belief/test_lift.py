@@ -21,17 +21,17 @@ def sums(redis_client: redis.Redis) -> LiftSums:
 def test_the_lift_is_the_difference_of_the_means_with_the_error_of_welch(
     sums: LiftSums, redis_client: redis.Redis
 ) -> None:
-    for number, score in enumerate((80.0, 90.0, 70.0, 80.0)):
+    for number, score in enumerate((80.0, 90.0, 70.0, 80.0) * 3):
         sums.count("poem", f"shown {number}", score, ONE, [LAMP, BOAT], withheld=False)
     for number in range(10):
         sums.count("poem", f"withheld {number}", 70.0 if number % 2 else 72.0, ONE, [BOAT], withheld=True)
 
-    # Means 80 and 71; variances (0 + 100 + 100 + 0) / 3 and 10 · 1 / 9.
-    error = sqrt(200 / 3 / 4 + 10 / 9 / 10)
+    # Means 80 and 71; variances 3 · (0 + 100 + 100 + 0) / 11 and 10 · 1 / 9.
+    error = sqrt(600 / 11 / 12 + 10 / 9 / 10)
     of_boat = memory_lift(redis_client, "poem", BOAT)
     assert (of_boat.points, of_boat.error) == (pytest.approx(9), pytest.approx(error))
-    assert (of_boat.shown, of_boat.withheld, of_boat.needed) == (4, 10, 5)
-    assert memory_lift(redis_client, "poem", LAMP) == Lift(points=None, error=None, shown=4, withheld=0, needed=5)
+    assert (of_boat.shown, of_boat.withheld, of_boat.needed) == (12, 10, 10)
+    assert memory_lift(redis_client, "poem", LAMP) == Lift(points=None, error=None, shown=12, withheld=0, needed=10)
 
 
 def test_tasks_are_counted_by_what_was_withheld_agent_kind_and_model(sums: LiftSums, redis_client: redis.Redis) -> None:
@@ -46,8 +46,8 @@ def test_tasks_are_counted_by_what_was_withheld_agent_kind_and_model(sums: LiftS
     assert groups(redis_client, "logic") == []
 
 
-@pytest.mark.parametrize(("withheld", "is_told"), [(4, False), (5, True)])
-def test_a_lift_is_told_from_five_tasks_without_the_memory_on(
+@pytest.mark.parametrize(("withheld", "is_told"), [(9, False), (10, True)])
+def test_a_lift_is_told_from_ten_tasks_without_the_memory_on(
     sums: LiftSums, redis_client: redis.Redis, withheld: int, is_told: bool
 ) -> None:
     for number in range(20):
@@ -58,10 +58,11 @@ def test_a_lift_is_told_from_five_tasks_without_the_memory_on(
     assert (memory_lift(redis_client, "poem", LAMP).points is not None) is is_told
 
 
-def test_a_lift_needs_two_tasks_that_were_shown_the_memory(sums: LiftSums, redis_client: redis.Redis) -> None:
+def test_a_lift_needs_ten_tasks_that_were_shown_the_memory(sums: LiftSums, redis_client: redis.Redis) -> None:
     for number in range(10):
         sums.count("poem", f"withheld {number}", 50.0, ONE, [LAMP], withheld=True)
-    sums.count("poem", "one", 60.0, ONE, [LAMP], withheld=False)
+    for number in range(9):
+        sums.count("poem", f"shown {number}", 60.0, ONE, [LAMP], withheld=False)
 
     assert memory_lift(redis_client, "poem", LAMP).points is None
 

@@ -17,6 +17,7 @@ import httpcore2
 import pytest
 import redis
 
+from memshare.operate.data_folder import tell_models
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.settings import Settings
 from memshare_memory.door.bounded_connection import LARGEST_HEAD
@@ -64,6 +65,14 @@ def test_a_service_that_is_away_is_asked_again_later(own: Settings) -> None:
         client.recall(WANTED)
 
     assert away.value.reason == "store"
+
+
+def test_while_memshare_up_starts_nobody_is_told_to_start_it(own: Settings) -> None:
+    with tell_models(own), closing(MemoryClient(own)) as client, pytest.raises(TryAgain) as away:
+        client.recall(WANTED)
+
+    assert "Start `memshare up`" not in str(away.value)
+    assert "exports the encoder" in str(away.value)
 
 
 @pytest.mark.parametrize(

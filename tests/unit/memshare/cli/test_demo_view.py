@@ -9,7 +9,7 @@ import pytest
 
 from memshare.cli.begin import demo_gain
 from memshare.cli.begin.demo_gain import DemoView
-from memshare.demo.gain import DemoStage, GainQuestion
+from memshare.demo.gain import DemoStage, Gain, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal.console import TextConsole
 from tests.support.deployment import wait_for
@@ -73,3 +73,11 @@ def test_it_says_how_to_reach_memshare_where_a_shell_does_not_find_it(
     demo_gain.print_next(tmp_path, tmp_path / "agents", 3, has_model=True)
 
     assert ("bin/activate" in capsys.readouterr().out) is not on_the_path
+
+
+def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothing() -> None:
+    before, after = DemoStage("off", "off", 20), DemoStage("learnt", "learnt", 20)
+    for stage in (before, after):
+        stage.asked += [GainQuestion(one, False, (), None) for one in read_questions().of("train")[:20]]
+
+    assert demo_gain._in_words(Gain.between(before, after)) == "+0 (-13 to 13) 0:0"

@@ -58,4 +58,4 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     assert (every["agent"], row["agent"], row["kind"], row["model"]) == (None, "poem", "limerick", "openai:m")
     assert (row["unit"], row["tasks"], row["tasks_without"], row["difference"]) == ("points", 20, 10, 10)
     figures = {"points": 10.0, "error": pytest.approx(0.229, abs=1e-3), "shown": 20, "withheld": 10}
-    assert terminal.json("memories", "show", str(lamp.id))["lift"] == {**figures, "needed": 5}
+    assert terminal.json("memories", "show", str(lamp.id))["lift"] == {**figures, "needed": 10}

@@ -9,6 +9,7 @@ import pytest
 import redis
 from typer.testing import CliRunner, Result
 
+from memshare.cli.learn import retriever
 from memshare.cli.learn.retriever import app
 from memshare.cli.learn.retriever_status import chart
 from memshare_broker.errors import MemshareError
@@ -17,7 +18,9 @@ from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_memory.encoders.encoder import BEFORE, ENCODER
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
+from memshare_trainer.consolidation.consolidation_state import Consolidated, Trial, tried
 from memshare_trainer.learn import LearnStage
+from memshare_trainer.lesson import Figure
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, make_worse
 
@@ -201,6 +204,23 @@ def test_consolidate_says_how_many_lessons_are_missing(
     teach(redis_client, range(5))
 
     assert "There are 5 lessons of all pools together" in refusal("consolidate")
+
+
+def test_what_was_measured_stands_with_how_many_lessons_it_is_of(
+    redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    teach(redis_client, range(3))
+    figure, about = Figure(before=0.6, after=0.7, error=0.02), {"pools": ("poem",), "lessons": 167, "memories": 9}
+    figures = {"first_helps": figure, "held_out_ndcg": figure, "probe_ndcg": figure, "held_out": 7}
+    trial = Trial(at=1, seconds=60, encoder=FORMS, accepted=True, **about, **figures)  # type: ignore[arg-type]
+    tried(redis_client, lambda: trial)
+    of = "167 lessons and right answers"
+
+    assert f"on 7 lessons held out, after {of}" in " ".join(run("status").stdout.split())
+    retriever._say_trial(trial, as_json=False)
+    retriever._say_done(Consolidated(encoder_before="a", encoder="b", **about, **figures), as_json=False)  # type: ignore[arg-type]
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count(f"Trained on {of} of poem, and measured on 7 lessons held out") == 2
 
 
 def test_the_pool_does_not_move_to_another_encoder_under_workers_that_could_not_follow(

@@ -25,6 +25,9 @@ def test_the_interval_of_scores_is_that_of_welch() -> None:
     low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.95)
 
     assert found == pytest.approx((sum(SCORES) / 12 - sum(OTHERS) / 10, low, high), abs=0.01)
+    wide = of_groups(side(SCORES), side(OTHERS), 2.5758)
+    low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.99)
+    assert (wide and wide[1:]) == pytest.approx((low, high), abs=0.02)
 
 
 def test_the_interval_of_right_answers_is_that_of_agresti_and_caffo() -> None:
@@ -70,3 +73,4 @@ def test_a_score_in_between_is_neither_right_nor_wrong() -> None:
 @pytest.mark.parametrize("freedom", [9, 9.5, 18, 99, 1_000])
 def test_the_quantile_is_that_of_student(freedom: float) -> None:
     assert student(freedom) == pytest.approx(float(stats.t.ppf(0.975, freedom)), abs=0.01)
+    assert student(freedom, 2.6) == pytest.approx(float(stats.t.ppf(stats.norm.cdf(2.6), freedom)), abs=0.02)

@@ -62,6 +62,7 @@ def test_a_pool_is_asked_in_both_languages_and_an_encoder_that_knows_one_finds_l
 
     assert (one.memories, one.encoder, one.likeness) == (20, "openai:small", None)
     assert set(first(one, "first language").values()) == {1}
+    assert [(round(row.first.low, 3), row.first.high) for row in one.rows[:3]] == [(0.839, 1)] * 3, "20 of 20 (Wilson)"
     assert max(first(one, "second language").values()) < 0.5
     assert first(both, "second language")["recall"] == first(both, "second language")["encoder"] == 1
     assert first(one, "reworded") == {}

@@ -55,8 +55,9 @@ class ConsolidationReply(Message):
     reason: str = Field(description="empty for who does not see all pools")
     encoder_before: str | None
     encoder: str | None
-    lessons: int
+    lessons: int = Field(description="trained on, and answers that were right")
     memories: int
+    held_out: int | None = Field(default=None, description="lessons that the figures are of; null in older records")
     figures: Figures = Field(description=MEASURED)
 
 
@@ -65,8 +66,8 @@ class TrialReply(Message):
 
     at: float
     seconds: float = Field(description="that the trial took")
-    lessons: int = Field(description="trained on")
-    held_out: int
+    lessons: int = Field(description="trained on, and answers that were right")
+    held_out: int = Field(description="lessons that the figures are of")
     accepted: bool = Field(description="whether the encoder would be put into use")
     figures: Figures = Field(description=MEASURED)
 

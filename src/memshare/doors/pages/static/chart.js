@@ -30,7 +30,7 @@ const options = {
     dots("With memories", "--main"),
     dots("One withheld", "--withheld"),
     dots("Without", "--without"),
-    { label: "Mean of 20", stroke: colour("--ink"), width: 2, value: score, points: { show: false }, spanGaps: true },
+    { label: "Mean of 20", stroke: colour("--ink"), width: 2, value: score, points: { show: false } },
   ],
 };
 const chart = new uPlot(options, JSON.parse(box.dataset.points), box);

@@ -195,5 +195,12 @@ def test_what_the_last_consolidation_brought_stands_beside_the_retrievers(
     last = here.get("/v1/retrievers").json()["last"]
     assert last["figures"] == {"first_helps": {"before": 0.5, "after": 0.75, "error": 0.02}}
     assert (last["encoder_before"], last["encoder"], last["memories"]) == ("one", "two", 900)
+    assert last["held_out"] is None, "nobody knows it of an older record"
     assert "in lessons held out 0.500 0.750 ± 0.020" in text_of(here.get("/worth").text)
+    kept["result"] = result.replace('"memories"', '"held_out": 7, "memories"')
+    backend.redis.hset("memshare:consolidation", mapping=kept)
+    assert here.get("/v1/retrievers").json()["last"]["held_out"] == 7
+    page = here.get("/worth").text
+    assert "of 120 lessons and right answers" in text_of(page)
+    assert "in 7 lessons held out 0.500 0.750 ± 0.020" in text_of(page[page.index("<summary>Measured at that time") :])
     assert tokened("rita", "recall").get("/v1/retrievers").json()["last"]["reason"] == ""

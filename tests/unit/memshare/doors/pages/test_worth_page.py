@@ -30,23 +30,23 @@ from tests.unit.memshare.doors.pages.journey_records import MODEL, answered, ent
 pytestmark = pytest.mark.usefixtures("shelf")  # each pool has a memory
 
 
-def ask(backend: Backend, journey: str, prompt: str, score: float, **fields: Any) -> None:
+def ask(backend: Backend, journey: str, prompt: str, score: float, model: str = MODEL, **fields: Any) -> None:
     """A graded task that was not to be remembered."""
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", remember=False, **fields)
     began = entry(journey, "answer")
     body = task.model_dump(mode="json", exclude_none=True)
     backend.client.ledger.open(began.model_copy(update={"body": body}))
     answer = Answer(
-        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=MODEL, memories=(), retriever_version=0,
+        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=model, memories=(), retriever_version=0,
         usage=Usage(), seconds=0.1,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
     graded(backend, journey, score)
 
 
-def ask_twice(backend: Backend, number: int, without: float, shown: float) -> None:
-    ask(backend, f"without {number}", f"Question {number}?", without, memories=0)
-    ask(backend, f"with {number}", f"Question {number}?", shown)
+def ask_twice(backend: Backend, number: int, without: float, shown: float, model: str = MODEL) -> None:
+    ask(backend, f"without {number}", f"Question {number}?", without, model, memories=0)
+    ask(backend, f"with {number}", f"Question {number}?", shown, model)
 
 
 def count(client: redis.Redis, way: Way, shown: list[float], without: list[float], agent: str = "logic") -> None:
@@ -89,6 +89,9 @@ def test_where_no_task_can_count_nothing_is_promised(
     announce(redis_client, Presence(node="poem@x", agents=(poet,), scorer_model=scorer, **about))
 
     assert said in answer_of(here)
+    count(redis_client, "all withheld", [100.0] * 30, [0.0])
+    counted = here.get("/v1/stats").json()["helps"]
+    assert [(one["needs"], one["more"]) for one in counted] == [(None, 450)] * 2, "some were counted"
 
 
 def test_what_is_missing_is_told_in_tasks_and_days(
@@ -157,6 +160,25 @@ def test_harm_of_one_agent_is_told_before_what_all_gain(here: TestClient, redis_
     assert "Harms in logic" not in found
 
 
+def test_of_many_agents_harm_is_told_by_an_interval_that_is_right_for_all(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [0.0] * 14 + [100.0] * 6, [0.0] * 5 + [100.0] * 11, agent="poem")
+    count(redis_client, "all withheld", [0.0] * 40, [100.0] * 40, agent="plan")
+    assert "Harms in poem" in answer_of(here), "as one of two"
+
+    for name in ("a", "b", "c"):
+        count(redis_client, "all withheld", [50.0, 70.0] * 10, [50.0, 70.0] * 10, agent=name)
+    found = answer_of(here)
+
+    rows = {one["agent"]: one for one in here.get("/v1/stats").json()["helps"]}
+    assert rows["poem"]["high"] < 0 < rows["poem"]["of_many"][1]
+    assert rows["poem"]["of_many"][0] < rows["poem"]["low"]
+    assert rows[None]["of_many"] is None
+    assert "Harms in poem" not in found
+    assert "99 % interval, as 5 are compared" in found[found.index("Harms in plan") :]
+
+
 def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, redis_client: redis.Redis) -> None:
     for place in range(29):
         number, score = (3, 20.0) if place < 20 else (0, 100.0)
@@ -168,22 +190,50 @@ def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, 
     assert "0 no difference known yet" in page
 
 
-def test_what_was_asked_twice_comes_first_and_is_paired(
+def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_paired(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
-    count(redis_client, "all withheld", [70.0] * 20, [75.0] * 10)
+    count(redis_client, "all withheld", [70.0] * 20, [75.0] * 9)
     for number in range(12):
         ask_twice(backend, number, 0, 100 if number < 8 else 0)
     ask(backend, "alone", "Nobody asks this again.", 100, memories=0)
     ask(backend, "again", "Question 0?", 0)  # the last one counts
 
     found = answer_of(here)
-    assert "asked the same questions" in found
-    assert "Yes, so far 12 of 13: +58.3 points" in found
+    assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
+    assert "questions that the pool has already say little" in found
+    assert f"Yes, so far 12 of 13: +58.3 points , answered by {MODEL}" in found
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
     assert same["low"] < same["difference"] < same["high"]
+
+
+def test_what_chance_withheld_leads_unless_far_more_questions_were_asked_twice(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [70.0, 80.0] * 20, [75.0] * 10)
+    for number in range(29):
+        ask_twice(backend, number, 0, 100)
+    assert "Mean 75.0 of 40 tasks with memories, 75.0 of 10 tasks without, where chance withheld all" in answer_of(here)
+
+    ask_twice(backend, 29, 0, 100)
+
+    assert "of 30 tasks without, asked the same questions" in answer_of(here)
+
+
+def test_of_the_same_questions_it_is_told_how_many_are_missing(here: TestClient, backend: Backend) -> None:
+    for number in range(7):
+        ask_twice(backend, number, 0, 100)
+
+    assert "too early: 3 more on a side" in text_of(here.get("/worth").text)
+
+
+def test_of_the_student_it_is_said_that_it_copies(here: TestClient, backend: Backend) -> None:
+    for number in range(10):
+        ask_twice(backend, number, 0, 100, "openai:student")
+
+    assert "openai:student, which copies what it is shown and answers nothing alone" in answer_of(here)
 
 
 def test_a_question_that_was_to_be_remembered_is_no_pair(here: TestClient, backend: Backend) -> None:
@@ -224,6 +274,19 @@ def test_the_chart_has_a_column_for_each_thing_that_tasks_were_shown(
     assert "data-points" in here.get("/worth?days=1").text
     assert "data-points" in here.get("/worth?agent=logic").text
     assert "No graded task here yet" in here.get("/worth?agent=poem").text
+
+
+def test_the_mean_in_the_chart_begins_anew_after_a_gap(here: TestClient, backend: Backend) -> None:
+    for number in range(50):
+        answered(backend, journey=f"t{number}")
+        graded(backend, f"t{number}", 0 if number < 25 else 100)
+        at = time.time() - 900 + number + (600 if number >= 25 else 0)
+        backend.redis.hset(f"memshare:journey:t{number}", "submitted", at)
+
+    points = json.loads(html.unescape(re.findall(r'data-points="([^"]+)"', here.get("/worth").text)[0]))
+
+    assert points[4] == [None] * 19 + [0] * 6 + [None] * 19 + [100] * 6
+    assert "spanGaps" not in here.get("/pages/chart.js").text, "the line is not drawn over it"
 
 
 def test_the_chart_shows_a_range_of_time(here: TestClient, backend: Backend) -> None:
