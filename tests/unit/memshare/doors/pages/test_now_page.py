@@ -39,6 +39,15 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
     assert said == f"46 of the last 66 calls of {MODEL} failed."
 
 
+def test_a_server_that_was_away_is_said_until_a_call_reaches_it(here: TestClient, backend: Backend) -> None:
+    calls(backend, away=5)
+    assert here.get("/v1/status").json()["failing"] == [f"5 of the last 5 calls of {MODEL} did not reach its server."]
+
+    calls(backend, fit=1)
+
+    assert here.get("/v1/status").json()["failing"] == []
+
+
 def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend) -> None:
     waiting = entry("t1", "answer")
     backend.client.ledger.open(waiting)
