@@ -165,7 +165,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     wait_until_idle(client, STALLED_AFTER)
 
     def ask_again(kind: Kind, what: str) -> None:
-        stages.append(_ask(client, DemoStage(kind, f"afterwards, {what}", len(exam)), exam, watch))
+        stages.append(_ask(client, DemoStage(kind, f"later, {what}", len(exam)), exam, watch))
 
     retrievers_off(client)
     try:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +16,11 @@ from memshare.cli.begin import demo_gain
 from memshare.cli.begin.demo_gain import DemoView
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
+from memshare.operate.data_folder import tell_models
 from memshare.terminal.console import TextConsole
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
+from tests.support.terminal import Terminal
 
 QUESTION = read_questions().of("train")[0]
 
@@ -73,3 +81,35 @@ def test_it_says_how_to_reach_memshare_where_a_shell_does_not_find_it(
     demo_gain.print_next(tmp_path, tmp_path / "agents", 3, has_model=True)
 
     assert ("bin/activate" in capsys.readouterr().out) is not on_the_path
+
+
+def test_the_seconds_are_those_of_the_step() -> None:
+    console = TextConsole()
+    console.file = io.StringIO()
+    view = DemoView(console, plain=True)
+    view._began -= 100
+
+    view.say("starting")
+
+    assert time.monotonic() - view._began < 50
+    view._began -= 100
+    view.see(DemoStage("task", "graded tasks", 4))
+    assert time.monotonic() - view._began < 50
+
+
+def test_the_model_of_an_up_that_runs_is_not_taken_and_ctrl_c_ends_it_without_a_fault(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "data").without_model()
+    terminal.data.mkdir()
+    group = {"start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+    with tell_models(Settings(data=terminal.data, model="openai:theirs")):
+        refused = terminal.run("demo", "--agents", code=2).stderr
+        process = subprocess.Popen([sys.executable, "-m", "memshare", "demo"], env=terminal.environment, **group)  # type: ignore[call-overload]
+        assert process.stdout is not None
+        began = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said, errors = process.communicate(timeout=120)
+
+    assert "needs a chat model, and none is set" in refused
+    assert "no model is set, so a student" in began
+    assert "Traceback" not in said + errors
