@@ -49,8 +49,7 @@ def model_doubts(client: redis.Redis) -> tuple[str, ...]:
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
-FAILURES = {"slow": "timed out", "refused": "were too many for it", "misfit": "brought a reply of no use"}
-FAILURES["away"] = "did not reach its server"
+FAILURES = {"slow": "timed out", "refused": "were too many", "misfit": "were of no use", "away": "found no server"}
 
 
 def failing_models(client: redis.Redis) -> tuple[str, ...]:

@@ -148,7 +148,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     graded the first time, and `Unreachable` where nothing ends for long.
     """
     exam = parts.exam
-    stages = [_ask(client, DemoStage("alone", "alone, without memories", len(exam)), exam, watch, memories=0)]
+    stages = [_ask(client, DemoStage("alone", "alone, no memories", len(exam)), exam, watch, memories=0)]
     if not stages[0].graded:
         raise MemshareError(f"None of {len(exam)} answers was graded, so the demo ends here: {stages[0].faults[0]}")
 

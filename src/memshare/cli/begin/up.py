@@ -227,17 +227,15 @@ class _Status:
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
-            graded, _ = graded_ever(self._troubles.redis)
-            line = _line(ledger.open_messages(), self._troubles.tell(), done, graded, self._memories)
+            told = done | {"score": graded_ever(self._troubles.redis)[0]}  # a message of that stage may end ungraded
+            line = _line(ledger.open_messages(), self._troubles.tell(), told, self._memories)
         except (MemshareError, redis.RedisError, OSError) as error:
             line = styled((str(error), "yellow"))
         self._live.update(line)
         notify(f"STATUS={line.plain}")
 
 
-def _line(
-    waiting: dict[str, int], parked: Counter[str], done: dict[str, int], graded: int, memories: int | None
-) -> Text:
+def _line(waiting: dict[str, int], parked: Counter[str], done: dict[str, int], memories: int | None) -> Text:
     queues = "  ".join(
         f"{queue} {length}" + (f" ({parked[queue]} held back)" if parked[queue] else "")
         for queue, length in waiting.items()
@@ -248,7 +246,7 @@ def _line(
         ("   answers ", "dim"),
         str(done.get("answer", 0)),
         ("   graded ", "dim"),
-        str(graded),
+        str(done.get("score", 0)),
         ("   memories ", "dim"),
         "…" if memories is None else str(memories),
     )

@@ -18,6 +18,7 @@ from memshare.operate.consolidating import run, try_out
 from memshare.operate.data_folder import connected
 from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.belief.trust import Trust, decide, decided
@@ -90,7 +91,7 @@ def _say_done(done: Consolidated, *, as_json: bool) -> None:
         return
     rows = [("encoder", done.encoder_before, done.encoder, ""), *_figures(done)]
     console.print(table("", "before", "now", "error", rows=rows))
-    trained = f"Trained on {done.lessons} lessons of {', '.join(done.pools)}. " if done.pools else ""
+    trained = f"Trained on {counted(done.lessons, 'lesson')} of {', '.join(done.pools)}. " if done.pools else ""
     console.print(
         f"{trained}{done.memories} memories have its vectors. Agents use it from their next task on.\n"
         "To go back: memshare retriever rollback --encoder",
@@ -103,7 +104,7 @@ def _say_trial(trial: Trial, *, as_json: bool) -> None:
         return
     console.print(table("", "now", "then", "error", rows=_figures(trial)))
     console.print(
-        f"Tried on {trial.lessons} lessons of {', '.join(trial.pools)}, and {trial.held_out} held out, in"
+        f"Tried on {counted(trial.lessons, 'lesson')} of {', '.join(trial.pools)}, and {trial.held_out} held out, in"
         f" {trial.seconds / 60:.1f} min. The encoder would be {'accepted' if trial.accepted else 'refused'}, and"
         f" nothing was changed.\nTo have {trial.memories} memories encoded by it: memshare retriever consolidate"
     )
@@ -226,8 +227,9 @@ def _back_to_version(pool: str, to: int | None, *, as_json: bool) -> None:
         return
     now = f"version {done.version}" if done.version else "version 0, the untrained one,"
     console.print(
-        f"The retriever of pool {pool} has {now} in use, before: {done.before}. {done.set_aside} lessons from after it"
-        f" were set aside, and {done.brought_back} brought back. Agents use it from their next task on.",
+        f"The retriever of pool {pool} has {now} in use, before: {done.before}. Set aside from after it:"
+        f" {counted(done.set_aside, 'lesson')}; brought back: {done.brought_back}. Agents use it from their next"
+        " task on.",
     )
 
 

@@ -41,7 +41,7 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
 
 def test_a_server_that_was_away_is_said_until_a_call_reaches_it(here: TestClient, backend: Backend) -> None:
     calls(backend, away=5)
-    assert here.get("/v1/status").json()["failing"] == [f"5 of the last 5 calls of {MODEL} did not reach its server."]
+    assert here.get("/v1/status").json()["failing"] == [f"5 of the last 5 calls of {MODEL} found no server."]
 
     calls(backend, fit=1)
 
