@@ -196,10 +196,7 @@ VARIABLES = (*(f"{provider}_api_key" for provider in PROVIDERS), *ADDRESSES)
 def environment_before_file(
     settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, *, beside: bool = True
 ) -> tuple[Source, ...]:
-    """Where settings come from, as pydantic-settings asks for it: what comes first counts more.
-
-    With `beside`, what a `memshare up` of the data folder told counts, too, while it runs.
-    """
+    """Where settings come from, as pydantic-settings asks for it: what comes first counts more."""
     told = env_settings() | init_settings()
     data = Path(told.get("data", settings_cls.model_fields["data"].default)).expanduser()
     named = told.get("config")
