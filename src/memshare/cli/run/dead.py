@@ -90,7 +90,7 @@ TO_DO: dict[Reason, str] = {
     **dict.fromkeys(("invalid reply", "cut off"), "Its replies lack the form: name a larger model."),
     **dict.fromkeys(("rate limit", "time-out", "connection", "busy", "store", "model away"), "It may work by now."),
 }
-"""What to do about a reason; of any other the error says it."""
+"""Advice by reason; of any other the error says it."""
 
 
 @app.command()
