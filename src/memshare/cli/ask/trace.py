@@ -175,7 +175,7 @@ def trace(
     elif journey.message is not None:
         at_it = client.ledger.is_in_hand(journey.message)
         coming = [words for hop, words in TO_COME.items() if hop not in journey.hops]
-        now = "A worker is at it" if at_it else f"It waits in a queue; `memshare cancel {short_id(task_id)}` ends it"
+        now = "A worker is at it" if at_it else "It waits in a queue"
         console.print(styled(("to come", "yellow"), f": {', '.join(coming)}. {now}."))
     if journey.verified is False:
         why = "its last step did not verify the answer" if journey.steps else "it is no answer"

@@ -36,7 +36,7 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     said = io.StringIO()
     monkeypatch.setenv("TERM", "xterm")
     for one in (console_module.console, console_module.errors):
-        for name, value in (("file", said), ("width", WIDTH), ("_force_terminal", True), ("is_interactive", True)):
+        for name, value in (("_file", said), ("width", WIDTH), ("_force_terminal", True), ("is_interactive", True)):
             monkeypatch.setattr(one, name, value)
     return lambda: COLOURS.sub("", said.getvalue())
 
@@ -123,7 +123,7 @@ def test_where_no_terminal_is_a_sentence_is_one_line() -> None:
 
 def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(console_module, "TELL_EVERY", 0.0)
-    monkeypatch.setattr(console_module.errors, "file", said := io.StringIO())
+    monkeypatch.setattr(console_module.errors, "_file", said := io.StringIO())
 
     with console_module.bars() as bar:
         task = bar.add_task("Answered", total=3)
