@@ -33,9 +33,9 @@ def build_prompt(instructions: str, memories: Sequence[Memory], task: Sequence[T
     """The conversation that an agent sends to its model: instructions, earlier turns, the memories, then the last turn.
 
     What stays the same from one call to the next comes first, to the byte, so that a provider finds it in its cache.
-    `memories` are as in `example_turns`.
+    `memories` are as in `example_turns`; only where there are any, the instructions speak of them, at their end.
     """
-    system = Turn(role="system", content=f"{instructions}\n\n{FROM_OTHERS}")
+    system = Turn(role="system", content=f"{instructions}\n\n{FROM_OTHERS}" if memories else instructions)
     return [system, *task[:-1], *example_turns(memories, apart=len(task) > 1), *task[-1:]]
 
 

@@ -78,7 +78,8 @@ class QueueFull(TryAgain):
         shortest, longest = COME_BACK
         wait = min(max(60 * limit / 10 / pace, shortest), longest) if pace else 60.0
         super().__init__(
-            f"The queue {queue!r} is full: {length:,} messages are open, and {limit:,} is the limit "
+            f"The queue {queue!r} is full: {'1 message is' if length == 1 else f'{length:,} messages are'} open, and "
+            f"{limit:,} is the limit "
             f"(MEMSHARE_QUEUE_LIMIT). Come back in {wait:.0f} s, or start more workers for it.",
             wait,
         )

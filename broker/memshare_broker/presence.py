@@ -68,6 +68,8 @@ class Presence(Message):
     agents: tuple[AgentCard, ...] = ()
     scorer_model: str | None = None
     """The model that grades, or names concepts, where it does."""
+    trainer_model: str | None = None
+    """The model that says which memories mislead, where it trains."""
     secrets: tuple[str, ...] = ()
     """Fingerprints of the secrets that it takes; the first is the one that it signs with."""
 

@@ -6,7 +6,7 @@ import logging
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 from pydantic import BaseModel, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -328,12 +328,13 @@ class Settings(
     """The settings of one process; each field's description is its line in docs/settings.md."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True)
+    beside: ClassVar[bool] = True
 
     @classmethod
     def settings_customise_sources(
         cls, settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, *_: Source, **__: Source
     ) -> tuple[Source, ...]:
-        return environment_before_file(settings_cls, init_settings, env_settings)
+        return environment_before_file(settings_cls, init_settings, env_settings, beside=cls.beside)
 
     @cached_property
     def encoders_dir(self) -> Path:
@@ -369,10 +370,16 @@ class Settings(
         return self.redis_url or socket_url(self.data)
 
 
-def load_settings(data: Path | None = None) -> Settings:
+class OwnSettings(Settings):
+    """The settings that a person gave, without those of a `memshare up` that runs."""
+
+    beside: ClassVar[bool] = False
+
+
+def load_settings(data: Path | None = None, kind: type[Settings] = Settings) -> Settings:
     """The settings of this process, or of another data folder; raises `BadInput` naming what cannot be used."""
     try:
-        settings = Settings() if data is None else Settings(data=data)
+        settings = kind() if data is None else kind(data=data)
     except ValidationError as error:
         raise unusable(error) from error
     if settings.log_format == "text" or logging.getLogger().handlers:  # without a handler it would be no JSON

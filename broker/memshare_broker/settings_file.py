@@ -194,7 +194,7 @@ VARIABLES = (*(f"{provider}_api_key" for provider in PROVIDERS), *ADDRESSES)
 
 
 def environment_before_file(
-    settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source
+    settings_cls: type[BaseSettings], init_settings: Source, env_settings: Source, *, beside: bool = True
 ) -> tuple[Source, ...]:
     """Where settings come from, as pydantic-settings asks for it: what comes first counts more."""
     told = env_settings() | init_settings()
@@ -202,7 +202,7 @@ def environment_before_file(
     named = told.get("config")
     file = Path(named or data / NAME).expanduser()
     found = _read(settings_cls, file) if named or file.exists() else {}
-    running = _read(settings_cls, data / RUNNING) if is_held(data / RUNNING) else {}
+    running = _read(settings_cls, data / RUNNING) if beside and is_held(data / RUNNING) else {}
     return init_settings, env_settings, InitSettingsSource(settings_cls, running | found)
 
 

@@ -28,7 +28,7 @@ from celery.worker.request import Request
 from prometheus_client import Gauge, start_http_server
 
 from memshare_broker import presence
-from memshare_broker.app import CONCEPTS_QUEUE, SCORER_QUEUE, make_app
+from memshare_broker.app import CONCEPTS_QUEUE, SCORER_QUEUE, TRAINER_QUEUE, make_app
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.ledger import Ledger
@@ -136,6 +136,7 @@ class WorkerWatch(threading.Thread):
             queues=queues,
             agents=tuple(card for card in cards if card.name in queues),
             scorer_model=settings.model_for("scorer") if {SCORER_QUEUE, CONCEPTS_QUEUE} & {*queues} else None,
+            trainer_model=settings.model_for("trainer") if TRAINER_QUEUE in queues else None,
             secrets=open_signer(settings).fingerprints,
         )
         self._stopped = threading.Event()

@@ -118,4 +118,6 @@ def test_a_question_is_answered_with_memories_that_open(
 def test_a_pool_that_there_is_not_has_no_map(browser: Browser, url: str) -> None:
     with looking(browser, expected=True) as watched:
         page = watched.see("/map?pool=nowhere", url)
-        expect(page.get_by_text("No memory is in a pool 'nowhere'.")).to_be_visible()
+        expect(
+            page.get_by_text("Pool 'nowhere' has no memory yet: import some, or have tasks answered and graded.")
+        ).to_be_visible()

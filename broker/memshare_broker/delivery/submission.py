@@ -19,6 +19,7 @@ from memshare_broker.delivery.journey_records import read_records
 from memshare_broker.delivery.ledger import Ledger, revoked
 from memshare_broker.delivery.publish import outgoing, tell_sent
 from memshare_broker.delivery.schema import MESSAGES
+from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Cancellation
 from memshare_broker.wire.signing import Signer
@@ -109,7 +110,10 @@ class Submission:
             while (meta := self._meta(self._patient))["status"] not in READY_STATES:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise NoAnswerYet(f"Task {self.id} has no answer yet.")
+                    waits = ParkedMessages(self._patient).why(self.id)
+                    why = f"It waits: {waits.why}" if waits else "It is in its queue, or a worker is at it."
+                    later = f"`memshare result {self.id}` reads it later; `memshare status` says who is there."
+                    raise NoAnswerYet(f"Task {self.id} has no answer yet. {why} {later}")
                 news.get_message(timeout=min(left, LOOK_AGAIN))
         return meta
 

@@ -56,7 +56,8 @@ ENTER_SERVER = Script(
 )
 LEAVE_SERVER = Script(__file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
 
-Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "other"]
+Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "away", "other"]
+WHY_FAILED: dict[str, Outcome] = {"time-out": "slow", "rate limit": "refused", "model away": "away"}
 
 
 class Permit(NamedTuple):
@@ -217,12 +218,12 @@ class ConcurrencyLimited(ChatAround):
             if gave_way:
                 words = f"It gave way to what somebody waits for, as the server of {self.name} does few calls at once."
                 raise NotYet(words, random.uniform(5, 15), hold=f"server {self.name}") from error
-            outcome = "slow" if error.reason == "time-out" else "refused" if error.reason == "rate limit" else "other"
+            outcome = WHY_FAILED.get(error.reason, "other")
             raise
         finally:
             INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
-            self._leave(permit, outcome, _pace(seconds, usage, asked, text))
+            self._leave(permit, "other" if outcome == "away" else outcome, _pace(seconds, usage, asked, text))
             self._note(self._limit.lane, "yielded" if gave_way else outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:

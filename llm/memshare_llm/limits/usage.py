@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import Counter, defaultdict, deque
@@ -26,7 +27,8 @@ LATELY = 600.0  # seconds, whose calls are counted together
 ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
-Amount = tuple[str, str, float]  # key, field, and how much is added
+Amount = tuple[str, str, float]  # key, field, and how much is added; nan removes the field
+OUTCOMES = ("fit", "misfit", "slow", "refused", "yielded", "away", "other")
 
 
 def _summed(charges: Sequence[Sequence[Amount]]) -> list[str]:
@@ -94,6 +96,8 @@ class UsageLog:
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
         """Note what a call was for, and how it ended."""
         of = {"model": model, "lane": lane}
+        if outcome == "fit":
+            self.forget([model], ["away"])  # it is there again
         self._add([(_lately(self._clock()), f"{outcome} {model}", 1.0)])
         self._count(
             [
@@ -102,6 +106,11 @@ class UsageLog:
                 count("memshare_call_tokens_total", usage.prompt_tokens + usage.completion_tokens, **of),
             ]
         )
+
+    def forget(self, models: Iterable[str], outcomes: Sequence[str] = OUTCOMES) -> None:
+        """Let calls of the last minutes no longer count for models, such as those that are asked at a new address."""
+        at, fields = self._clock(), [f"{outcome} {model}" for model in models for outcome in outcomes]
+        self._add([(_lately(then), one, math.nan) for then in (at, at - LATELY) for one in fields])
 
     def lately(self) -> dict[str, Counter[str]]:
         """How the calls of the last ten to twenty minutes ended, by model: their number by outcome."""

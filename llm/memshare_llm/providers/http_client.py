@@ -55,7 +55,9 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
         if isinstance(cause, ReplyTooLong):
             return GiveUp(f"{model}: {cause}; ask for a shorter answer.", "too long")
         if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return TryAgain(f"{model} could not be reached: {str(cause)[:MAX_WORDS]}", reason="model away")
+            url = cause._request and cause._request.url
+            at = f" at {url.scheme}://{url.netloc.decode()}" if url else ""  # without a login or the path
+            return TryAgain(f"{model} could not be reached{at}: {str(cause)[:MAX_WORDS]}", reason="model away")
         if isinstance(cause, httpx2.TimeoutException):
             return TryAgain(f"{model} did not reply in time; MEMSHARE_MODEL_TIMEOUT gives it more.", reason="time-out")
         if isinstance(cause, httpx2.DecodingError):

@@ -83,6 +83,8 @@ class Journey(JourneyFields):
     task_id: str
     noted: NotedConcepts | None
     """Result of writing its concepts to the memory."""
+    message: str | None = None
+    """The id of the message that it is in, while it goes on."""
     waits: Parked | None = None
     """Why it waits beside its queue, and until when."""
     cancelled: Cancellation | None
@@ -127,7 +129,8 @@ def read_journeys(ledger: Ledger, task_ids: Sequence[str]) -> list[Journey]:
         if one.state == "queued" or (one.state in NEXT and not one.ended)
     }
     parked = ledger.parked.of(list(open_.values()))
-    return [one.model_copy(update={"waits": parked.get(open_.get(one.task_id, ""))}) for one in journeys]
+    ids = [(one, open_.get(one.task_id)) for one in journeys]
+    return [one.model_copy(update={"message": id_, "waits": parked.get(id_ or "")}) for one, id_ in ids]
 
 
 NOTHING_YET: dict[str, Any] = dict.fromkeys(JourneyFields.model_fields) | {

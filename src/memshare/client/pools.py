@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID, uuid4
 
 import redis
@@ -13,6 +13,7 @@ from memshare.client.rest.calls.decisions import Contradiction
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.errors import BadInput
+from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import AgentCard, Presence
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.lessons import LONGEST_TEXT
@@ -49,11 +50,11 @@ def model_doubts(client: redis.Redis) -> tuple[str, ...]:
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
-FAILURES = {"slow": "timed out", "refused": "were too many for it", "misfit": "brought a reply of no use"}
+FAILURES = {"slow": "timed out", "refused": "were too many", "misfit": "were of no use", "away": "found no server"}
 
 
 def failing_models(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence for each model of whose last calls half or more failed."""
+    """A sentence for each model of whose last calls half or more failed, since a worker began to ask it."""
     said = []
     for model, ended in sorted(UsageLog(client).lately().items()):
         del ended["yielded"]  # it goes on later
@@ -71,6 +72,17 @@ def busy_servers(client: redis.Redis) -> tuple[str, ...]:
         for there in servers_now(client)
         if (counted := there.waiting and f"{there.waiting} call{'s wait' if there.waiting > 1 else ' waits'}")
     )
+
+
+def graded_ever(client: redis.Redis, agents: Collection[str] | None = None) -> tuple[int, int]:
+    """How many answers, of these agents or of all, were graded, and how many of them were accepted."""
+    graded = accepted = 0
+    for field, text in client.hgetall(METRICS).items():
+        name, labels = read_field(str(field))
+        if name == "memshare_graded_total" and (agents is None or labels["agent"] in agents):
+            graded += int(float(text))
+            accepted += int(float(text)) if labels["accepted"] == "true" else 0
+    return graded, accepted
 
 
 def require_scorer_model(client: Client, what: str) -> None:

@@ -271,7 +271,8 @@ class StatusReply(Message):
     failed_tries: dict[str, int] = Field(description="how many tries failed, ever, by reason")
     doubts: tuple[str, ...] = Field(default=(), description="what models were found unfit for")
     failing: tuple[str, ...] = Field(
-        default=(), description="models of whose calls half failed lately: a sentence each"
+        default=(),
+        description="what fails: models of whose calls half did lately, a Redis without room; a sentence each",
     )
     busy: tuple[str, ...] = Field(
         default=(), description="models' servers that have as many calls as they may now: a sentence each"

@@ -145,7 +145,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     graded the first time, and `Unreachable` where nothing ends for long.
     """
     exam = parts.exam
-    stages = [_ask(client, DemoStage("alone", "alone, without memories", len(exam)), exam, watch, memories=0)]
+    stages = [_ask(client, DemoStage("alone", "alone, no memories", len(exam)), exam, watch, memories=0)]
     if not stages[0].graded:
         raise MemshareError(f"None of {len(exam)} answers was graded, so the demo ends here: {stages[0].faults[0]}")
 
@@ -162,7 +162,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     wait_until_idle(client, STALLED_AFTER)
 
     def ask_again(kind: Kind, what: str) -> None:
-        stages.append(_ask(client, DemoStage(kind, f"afterwards, {what}", len(exam)), exam, watch))
+        stages.append(_ask(client, DemoStage(kind, f"later, {what}", len(exam)), exam, watch))
 
     retrievers_off(client)
     try:

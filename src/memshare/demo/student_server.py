@@ -193,6 +193,7 @@ def student_answers() -> Iterator[None]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
+        start_new_session=True,  # Ctrl-C is for who started it
         preexec_fn=ends_with_parent(signal.SIGTERM),
     )
     try:

@@ -227,7 +227,7 @@ async def _known(_: Request, error: Exception) -> JSONResponse:
     return problem_of(error)
 
 
-async def _invalid(_: Request, error: Exception) -> JSONResponse:
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     fields, errors = [], []
     for one in error.errors():
@@ -236,7 +236,11 @@ async def _invalid(_: Request, error: Exception) -> JSONResponse:
         path = [] if one["type"] == "json_invalid" else parts  # of what is no JSON only the position is known
         pointer = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in path)
         errors.append({"in": place, "pointer": one_line(pointer), "detail": one_line(said)})
-    return problem(422, f"The request cannot be read: {fields[0]}.", fields=fields, errors=errors)
+    is_json = "json" in request.headers.get("content-type", "")
+    mend = (
+        " Send it with the header Content-Type: application/json." if errors[0]["in"] == "body" and not is_json else ""
+    )
+    return problem(422, f"The request cannot be read: {fields[0]}.{mend}", fields=fields, errors=errors)
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -29,7 +29,7 @@ def unknown_pools(client: Client, found: PairsFile) -> str:
     unknown = sorted(set(lines) - known)
     if not unknown:
         return ""
-    names = ", ".join(f"{one!r} ({lines[one]:,} lines)" for one in unknown[:5])
+    names = ", ".join(f"{one!r} ({lines[one]:,} of its lines)" for one in unknown[:5])
     return f"nobody has the pool {names}. There are: {', '.join(sorted(known))}."
 
 

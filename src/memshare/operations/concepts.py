@@ -227,7 +227,7 @@ def require_concepts(backend: Backend, caller: Caller, pool: str) -> None:
     caller.require("recall")
     caller.require_pool(pool)
     if pool not in backend.client.memories.stats().by_pool:
-        raise NotFound(f"No memory is in a pool {pool!r}.")
+        raise NotFound(f"Pool {pool!r} has no memory yet: import some, or have tasks answered and graded.")
     require("What a pool is about", "concepts")
 
 

@@ -210,7 +210,7 @@ def trust(
     """Note what a person says of a submitter, also of one of whom nothing is known; raises `NotFound`."""
     caller.require_pool(pool)
     if pool not in backend.client.memories.stats().by_pool:
-        raise NotFound(f"No memory is in a pool {pool!r}.")
+        raise NotFound(f"Pool {pool!r} has no memory yet: import some, or have tasks answered and graded.")
     word = None if said == "undecided" else Trust(said=said, by=caller.name, at=time.time())
     with backend.reaching():
         note_trust(backend.redis, pool, submitter, word)

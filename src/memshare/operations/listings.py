@@ -5,12 +5,14 @@ from __future__ import annotations
 import pathlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated
 
+import redis
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import busy_servers, failing_models, model_doubts
+from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -33,7 +35,6 @@ from memshare.operations.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.delivery.ledger import QueueState, queue_states
 from memshare_broker.errors import BadInput
-from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Parked
@@ -53,11 +54,11 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         states = queue_states(backend.redis, served)
         seen = {name: state for name, state in states.items() if caller.pools is None or name in cards}
         queues = _queues(seen, ledger.parked.all(), workers)
-        graded, accepted = _graded(backend, set(cards))
+        graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis) if caller.pools is None else ()
-        failing = failing_models(backend.redis) if caller.pools is None else ()
+        failing = (*failing_models(backend.redis), *_full(backend)) if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
@@ -73,6 +74,16 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         busy=busy,
         dead_letters=letters,
     )
+
+
+def _full(backend: Backend) -> tuple[str, ...]:
+    """A sentence where Redis has no room for another key."""
+    try:
+        with suppress(redis.exceptions.NoPermissionError):
+            backend.redis.set("memshare:health", 1, ex=60)
+    except redis.exceptions.OutOfMemoryError as error:
+        return (f"Redis takes no writes, so tasks are refused: {error} Raise its maxmemory, or free some of it.",)
+    return ()
 
 
 def _queues(
@@ -97,17 +108,6 @@ def _queues(
     ]
 
 
-def _graded(backend: Backend, agents: set[str]) -> tuple[int, int]:
-    """How many answers of these agents were graded, ever, and how many of them were accepted."""
-    graded = accepted = 0
-    for field, text in backend.redis.hgetall(METRICS).items():
-        name, labels = read_field(str(field))
-        if name == "memshare_graded_total" and labels["agent"] in agents:
-            graded += int(float(text))
-            accepted += int(float(text)) if labels["accepted"] == "true" else 0
-    return graded, accepted
-
-
 def _letters(backend: Backend, caller: Caller) -> int:
     """How many dead letters the caller may see."""
     letters = backend.client.dead_letters
@@ -119,7 +119,7 @@ def _letters(backend: Backend, caller: Caller) -> int:
 
 
 def _worker(worker: Presence) -> WorkerReply:
-    models = {card.model for card in worker.agents} | {worker.scorer_model}
+    models = {card.model for card in worker.agents} | {worker.scorer_model, worker.trainer_model}
     return WorkerReply(name=worker.node, queues=worker.queues, models=tuple(sorted(one for one in models if one)))
 
 

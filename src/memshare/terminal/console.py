@@ -7,6 +7,7 @@ as a command by the terminal. Style is given apart from the text, by `styled` or
 from __future__ import annotations
 
 import json
+import re
 import sys
 import threading
 import time
@@ -24,6 +25,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
 )
@@ -48,7 +50,29 @@ def bars(count: ProgressColumn | None = None, *, shown: bool = True) -> Progress
     """Bars that a command adds by itself, each with a count of how much is done."""
     done = count or MofNCompleteColumn()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), done, TimeElapsedColumn())
-    return Progress(*columns, console=errors, transient=True, disable=not shown)
+    return ToldProgress(*columns, console=errors, transient=True, disable=not shown)
+
+
+TELL_EVERY = 60.0  # seconds
+
+
+class ToldProgress(Progress):
+    """Bars that are told in a line now and then where no terminal can draw them, as in a log."""
+
+    _told = time.monotonic()
+
+    def update(self, task_id: TaskID, **changes: Any) -> None:
+        super().update(task_id, **changes)
+        if not self.disable and not self.console.is_terminal and time.monotonic() - self._told >= TELL_EVERY:
+            self._told = time.monotonic()
+            done = (
+                f"{one.description} {one.completed:,.0f}{f' of {one.total:,.0f}' if one.total else ''}"
+                for one in self.tasks
+            )
+            self.console.print("; ".join(done))
+
+    def advance(self, task_id: TaskID, advance: float = 1) -> None:
+        self.update(task_id, advance=advance)
 
 
 def require_consent(question: str, *, yes: bool) -> None:
@@ -99,6 +123,30 @@ def waiting(what: str | Callable[[], str]) -> Iterator[None]:
             telling.join()
 
 
+_WORD = re.compile(r"(?:`[^`\n]*`|\S)+")
+
+
+def wrapped(text: Text, width: int) -> Text:
+    """A text in lines of so many columns, broken between words; a command in backticks stays whole, to be copied.
+
+    Lines after the first of a paragraph begin below its first word.
+    """
+    lines = []
+    for paragraph in text.split("\n", allow_blank=True):
+        words = list(_WORD.finditer(paragraph.plain))
+        first = words[1 if len(words) > 1 and words[0][0] == "-" else 0].start() if words else 0
+        cuts = [0]
+        for one in words:
+            used = first * (len(cuts) > 1) + cell_len(paragraph.plain[cuts[-1] : one.end()])
+            if used > width and one.start() > max(cuts[-1], first):
+                cuts += [one.start()]
+        for at, line in enumerate(paragraph.divide(cuts[1:])):
+            if cuts[1:]:
+                line.rstrip()
+            lines.append(Text(" " * first).append_text(line) if at else line)
+    return Text("\n").join(lines)
+
+
 class TextConsole(Console):
     """A console that shows every text as it is, wherever it stands in what is printed."""
 
@@ -106,9 +154,11 @@ class TextConsole(Console):
         super().__init__(stderr=stderr, markup=False, highlight=False, emoji=False)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """Print; a text is left to the terminal to wrap, so that a command or a path in it is copied whole."""
+        """Print; on a terminal a text breaks between words, and with `soft_wrap` where the terminal breaks it."""
         if all(isinstance(one, str | Text) for one in objects):
-            options.setdefault("soft_wrap", True)
+            if self.is_terminal and not options.get("soft_wrap"):
+                objects = tuple(wrapped(styled(one), self.width) for one in objects)
+            options["soft_wrap"] = True
         super().print(*objects, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:

@@ -45,9 +45,9 @@ def text_columns() -> tuple[str, ...]:
     return ("prompt", "answer") if console.width >= _WIDE else ("prompt, answer",)
 
 
-def counted(number: int, one: str = "memory", more: str = "memories") -> str:
-    """How many memories, or other things, in words."""
-    return f"1 {one}" if number == 1 else f"{number:,} {more}"
+def counted(number: int, one: str = "memory", more: str = "") -> str:
+    """How many memories, or other things, in words; `more` than one are called as English has it."""
+    return f"1 {one}" if number == 1 else f"{number:,} {more or re.sub(r'(?<=[^aeiou])y$', 'ie', one) + 's'}"
 
 
 def concept_names(memory: Memory) -> list[str]:

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memshare.demo.concepts import AGENTS as FLASHCARDS
+from memshare.demo.text_to_sql import LIBRARY
 from memshare_agents.answering import FROM_OTHERS, NEXT_FROM_OTHERS, build_prompt, fit
+from memshare_agents.roster import Agent, load_roster
 from memshare_broker.wire.messages import AgentTask, Turn
 from memshare_llm.chat import Window
 from memshare_memory.door.messages import Found
@@ -34,7 +39,19 @@ SYSTEM = f"system: Be short.\n\n{FROM_OTHERS}"
 
 
 def test_without_memories_there_are_the_instructions_and_the_task() -> None:
-    assert lines(build_prompt("Be short.", [], TASK)) == [SYSTEM, "user: A limerick about a lamp"]
+    assert lines(build_prompt("Be short.", [], TASK)) == ["system: Be short.", "user: A limerick about a lamp"]
+
+
+AGENTS = {**load_roster(LIBRARY), **load_roster(FLASHCARDS)}  # the bundled ones, too
+
+
+@pytest.mark.parametrize("agent", AGENTS.values(), ids=AGENTS)
+def test_no_agent_is_told_of_earlier_pairs_where_none_is_shown(agent: Agent) -> None:
+    for kind in (None, *agent.kinds):
+        system = build_prompt(agent.kind(kind).instructions, [], TASK)[0].content
+        assert not re.search(
+            r"earlier (?!topics)|example|good grades|this conversation|written by others", system, re.IGNORECASE
+        )
 
 
 def test_the_best_memory_comes_last_next_to_the_task() -> None:
@@ -95,7 +112,7 @@ def test_user_and_assistant_take_turns_whatever_is_shown(
     prompt = build_prompt("Be short.", [memory(*one) for one in memories], conversation(*said))
 
     assert [turn.role for turn in prompt] == ["system", *("user", "assistant") * (len(prompt) // 2 - 1), "user"]
-    assert prompt[0] == build_prompt("Be short.", [], TASK)[0], "the system turn is the same to the byte"
+    assert prompt[0].content == ("Be short." if not memories else f"Be short.\n\n{FROM_OTHERS}")
 
 
 def test_what_was_said_before_stays_where_it_was_from_one_turn_to_the_next() -> None:
@@ -106,7 +123,7 @@ def test_what_was_said_before_stays_where_it_was_from_one_turn_to_the_next() -> 
     ]
 
     for n, (before, after) in enumerate(itertools.pairwise(sent)):
-        history = len("\n".join(lines(build_prompt("Be short.", [], conversation(*said[: 2 * n + 1]))[:-1])))
+        history = len("\n".join([SYSTEM, *lines(list(conversation(*said[: 2 * n + 1])))[:-1]]))
         assert after.startswith(before[:history])
 
 

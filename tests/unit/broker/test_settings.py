@@ -12,7 +12,7 @@ import pytest
 from memshare.operate.data_folder import tell_models
 from memshare.operate.supervisor import environment_of
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import Role, Settings, load_settings
+from memshare_broker.settings import OwnSettings, Role, Settings, load_settings
 
 
 def test_nothing_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,8 +258,9 @@ def test_a_second_terminal_has_the_models_of_up_while_it_runs(file: Path, monkey
 
         told = load_settings()
         assert (told.model, os.environ["OPENAI_BASE_URL"]) == ("openai:qwen3", "http://localhost:11434/v1")
+        assert load_settings(kind=OwnSettings).model is None
         file.write_text('model = "mistral:small"\n')
-        assert load_settings().model == "mistral:small"
+        assert load_settings().model == load_settings(kind=OwnSettings).model == "mistral:small"
         monkeypatch.setenv("MEMSHARE_MODEL", "offline")
         assert load_settings().model == "offline"
         monkeypatch.delenv("MEMSHARE_MODEL")

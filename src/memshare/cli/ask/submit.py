@@ -14,7 +14,7 @@ from memshare.cli.ask.submit_file import submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
 from memshare.files.json_lines import decode, read_messages
-from memshare.terminal.console import errors, print_json, print_text, waiting
+from memshare.terminal.console import errors, print_json, print_text, stopping, waiting
 from memshare.terminal.ids import short_id, whose_answer
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.submission import NoAnswerYet, Submission
@@ -22,6 +22,7 @@ from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted
 
 LOOK_EVERY = 3.0  # seconds without an answer, after which we look why
+_STAYS = "The task stays in its queue: `memshare result {0}` reads it later."
 
 
 def submit(
@@ -115,7 +116,8 @@ def submit(
         print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
     card, began = client.agents().get(agent), time.monotonic()
-    with waiting(f"Asking {agent}{f' ({card.model})' if card else ''}, up to {timeout:g} s"):
+    asking = f"Asking {agent}{f' ({card.model})' if card else ''}, up to {timeout:g} s"
+    with stopping(_STAYS.format(submitted.id)), waiting(asking):
         answer = _wait(client, agent, submitted, timeout)
     took = f"Answered after {time.monotonic() - began:.1f} s"
     errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")
@@ -132,10 +134,7 @@ def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> 
                 return submitted.get(timeout=max(0.0, min(deadline - time.monotonic(), LOOK_EVERY)))
             except NoAnswerYet as error:
                 if time.monotonic() >= deadline:
-                    raise Unreachable(
-                        f"No answer after {timeout:.0f} s. The task stays in its queue: "
-                        f"`memshare result {submitted.id}` reads it later."
-                    ) from error
+                    raise Unreachable(f"No answer after {timeout:.0f} s. {_STAYS.format(submitted.id)}") from error
                 for line in set(_what_it_waits_for(client, agent, submitted.id)) - said:
                     errors.print(line, style="yellow")
                     said.add(line)

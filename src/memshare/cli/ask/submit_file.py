@@ -20,6 +20,7 @@ from memshare.client.client import Client
 from memshare.files.json_lines import decode, read_object, read_objects, refuse
 from memshare.learn.bootstrap import Hints
 from memshare.terminal.console import bars, errors, in_json, print_json, print_text, stopping
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError, QueueFull, Unreachable
 from memshare_broker.wire.messages import derived_id
 
@@ -166,7 +167,7 @@ def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool)
         for line in submit_all(client, lines, priority):
             print_json({"line": line.number, "task_id": line.task_id}) if as_json else print_text(line.task_id)
             bar.advance(task)
-    errors.print(f"{len(lines)} lines submitted.")
+    errors.print(f"{counted(len(lines), 'line')} submitted.")
 
 
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
@@ -191,7 +192,9 @@ def _answer(client: Client, lines: list[TaskLine], priority: int, patience: floa
                 print_json(result)
                 sys.stdout.flush()
     there = f"{before} of them before; " if before else ""
-    errors.print(f"{before + came - len(failed)} of {len(lines)} lines answered; {there}{len(failed)} given up.")
+    errors.print(
+        f"{before + came - len(failed)} of {counted(len(lines), 'line')} answered; {there}{len(failed)} given up."
+    )
     _say_what_is_left(failed, len(missing) - came, patience)
 
 
@@ -202,8 +205,8 @@ def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> No
         errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
     if unanswered:
         errors.print(
-            f"{unanswered} lines have no answer, and none came for {patience:g} s. They stay in their queues: the same "
-            "command goes on.",
+            f"{counted(unanswered, 'line has', 'lines have')} no answer, and none came for {patience:g} s. What has"
+            " none stays in its queue: the same command goes on.",
             style="yellow",
         )
     if failed or unanswered:

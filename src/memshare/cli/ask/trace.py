@@ -32,13 +32,15 @@ from memshare.terminal.console import (
     styled,
     table,
 )
-from memshare.terminal.ids import find_task, short_id, shorten_ids, whose_answer
+from memshare.terminal.ids import counted, find_task, short_id, shorten_ids, whose_answer
+from memshare_broker.delivery.hops import ANSWER, SCORE, SETTLE
 from memshare_broker.errors import BadInput, MemshareError, TryAgain, Unreachable
 from memshare_broker.wire.lessons import Extracted, NotedConcepts
 from memshare_broker.wire.messages import Shown, Step
 from memshare_memory.stores.store import Where
 
 READ_SHOWN = 4
+TO_COME = {ANSWER.name: "answer", SCORE.name: "grade", SETTLE.name: "whether it is remembered"}
 
 
 def draw(question: str, steps: Sequence[Step]) -> Tree:
@@ -145,13 +147,13 @@ def trace(
     if journey.what == "task":
         console.print(panel(journey.prompt, "prompt", "dim"))
         if journey.answer is not None:
-            console.print(panel(journey.answer, f"answer · model: {journey.model}"))
+            console.print(panel(journey.answer, f"answer · model: {journey.model or 'not told'}"))
             if journey.quoted is not None:
                 console.print(whose_answer(journey.quoted), style="yellow")
             for one in journey.notes:
                 console.print(shorten_ids(one), style="yellow")
             if journey.reasoning:
-                length = f"{len(journey.reasoning):,} characters"
+                length = f"{counted(len(journey.reasoning), 'character')}"
                 how = f"`memshare trace {short_id(task_id)} --reasoning` shows them."
                 console.print(f"The model reasoned before it answered, in {length}; {how}", style="dim")
             _print_memories(client, journey)
@@ -159,7 +161,8 @@ def trace(
         _print_standard(journey)
     if journey.steps:
         console.print(
-            f"{len(journey.steps)} steps; `memshare trace {short_id(task_id)} --tree` draws them.", style="dim"
+            f"{counted(len(journey.steps), 'step')}; `memshare trace {short_id(task_id)} --tree` draws them.",
+            style="dim",
         )
     if journey.score is not None:
         _print_score(journey)
@@ -169,6 +172,11 @@ def trace(
         console.print(f"{told}{hides}")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
+    elif journey.message is not None:
+        at_it = client.ledger.is_in_hand(journey.message)
+        coming = [words for hop, words in TO_COME.items() if hop not in journey.hops]
+        now = "A worker is at it" if at_it else "It waits in a queue"
+        console.print(styled(("to come", "yellow"), f": {', '.join(coming)}. {now}."))
     if journey.verified is False:
         why = "its last step did not verify the answer" if journey.steps else "it is no answer"
         console.print(f"It ends here: {why}, so it is neither graded nor remembered.")
@@ -186,7 +194,7 @@ def trace(
     if journey.cancelled:
         console.print(styled(("cancelled", "yellow"), f" {moment(journey.cancelled.at)}: {journey.cancelled.why}"))
     if journey.dead:
-        tried = f" ({journey.dead.reason}, {journey.dead.tries} tries): {journey.dead.error}"
+        tried = f" ({journey.dead.reason}, {counted(journey.dead.tries, 'try')}): {journey.dead.error}"
         console.print(styled(("given up", "red"), tried))
         kept = journey.dead.entry.id in client.dead_letters
         letter = short_id(journey.dead.entry.id)
@@ -202,7 +210,7 @@ def _print_prompt(sent: PromptReply) -> None:
 
 
 def _print_standard(journey: Journey) -> None:
-    asked = f"question · model: {journey.model}" if journey.what == "standard answer" else "its question"
+    asked = f"question · model: {journey.model or 'not told'}" if journey.what == "standard answer" else "its question"
     if journey.what == "standard answer" and not journey.prompt:
         console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
     else:

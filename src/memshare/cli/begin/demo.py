@@ -22,10 +22,10 @@ from memshare.demo.gain import ORDER
 from memshare.demo.play import AGENT as REASONING
 from memshare.demo.play import PAGES, Played, Progress, as_json, play, reason
 from memshare.operate.data_folder import connected
-from memshare.terminal.console import console, errors, panel, print_json, progress_bar, short, styled, table
+from memshare.terminal.console import console, errors, panel, print_json, progress_bar, short, stopping, styled, table
 from memshare.terminal.ids import concept_names, counted
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_broker.settings import OFFLINE, OwnSettings, Settings, load_settings
 from memshare_llm.models import needs_model
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _group(tasks: Sequence[Played]) -> tuple[int, float, int]:
 
 
 def _require_model(option: str) -> None:
-    settings = load_settings()
+    settings = load_settings(kind=OwnSettings)
     if OFFLINE in (settings.model_for("agents"), settings.model_for("scorer")):
         raise BadInput(f"{needs_model(f'`memshare demo {option}`')} `memshare demo` alone needs none.")
 
@@ -140,6 +140,8 @@ def _explore(data: Path | None, as_json: bool) -> None:
 def _running(data: Path | None, agents_dir: Path | None = None) -> Iterator[Settings]:
     """A deployment in a folder of its own, for as long as the block runs."""
     with contextlib.ExitStack() as open_until_done:
+        stays = f"What it made stays in {str(data)!r}." if data else "Its temporary folder is gone."
+        open_until_done.enter_context(stopping(stays))
         folder = open_until_done.enter_context(folder_for(data))
         with errors.status("Starting Redis, the memory service, agents, scorer and trainer …"):
             settings = open_until_done.enter_context(running(folder, agents_dir))
@@ -181,7 +183,7 @@ def show_journeys(journeys: Sequence[Journey], to_machine: bool) -> None:
         console.print()
     verified = sum(bool(one.verified) for one in journeys)
     steps = sum(len(one.steps) for one in journeys)
-    console.print(f"{verified} of {len(journeys)} answers were verified, in {steps} steps.")
+    console.print(f"Verified: {verified} of {counted(len(journeys), 'answer')}, in {counted(steps, 'step')}.")
 
 
 def _verdict(journey: Journey) -> Text:
@@ -216,7 +218,7 @@ def show_explored(found: ExploredFlashcards, model: str, to_machine: bool) -> No
         names = ", ".join(concept_names(memory))
         console.print(f"Its concepts: {names or 'not named yet'}")
     else:
-        console.print(f"None of {len(found.asked)} answers was good enough to be remembered.", style="yellow")
+        console.print(f"Of {counted(len(found.asked), 'answer')} none was good enough to be kept.", style="yellow")
     console.print(f"\n{found.cards} flashcards of pool 'flashcards' on a map, for a browser: {found.map_file}")
 
 

@@ -27,10 +27,12 @@ from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_s
 from memshare.operate.data_folder import hold_folder
 from memshare.operate.supervisor import supervised
 from memshare.terminal.console import TextConsole, console, errors, panel, print_json, short, styled, table
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
-from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_broker.settings import OFFLINE, OwnSettings, Settings, load_settings
+from memshare_llm.models import HOW_TO_SET
 
-WIDTH = 40  # characters of a bar that means all
+WIDTH = 36  # characters of a bar that means all
 SILENT_AT_MOST = 4.0  # seconds
 
 
@@ -66,14 +68,14 @@ class DemoView:
 
     def say(self, what: str) -> None:
         """Show the current activity."""
-        self._what = what
+        self._what, self._began = what, time.monotonic()
         self._print(f"{what} …")
 
     def see(self, stage: DemoStage) -> None:
         """A stage has begun, more of it is known, or it has ended."""
         if stage not in self._stages:
             self._stages.append(stage)
-            self._what = f"{stage.title}: {stage.size} questions"
+            self._what, self._began = f"{stage.title}: {stage.size} questions", time.monotonic()
             self._print(f"{self._what} …")
         elif len(stage.asked) == stage.size:
             self._print(_in_line(stage))
@@ -111,15 +113,15 @@ def chart(stages: list[DemoStage]) -> Table:
     for stage in stages:
         style = "dim" if stage.kind == "task" else "bold green"
         bar = "█" * round(WIDTH * stage.share)
-        counted = f"{stage.share:>4.0%}  {stage.right} of {stage.graded}" if stage.graded else "   …"
-        drawn.add_row(Text(stage.title), styled((f"{bar:<{WIDTH}}", style)), Text(counted))
+        share = f"{stage.share:>4.0%}  {stage.right} of {stage.graded}" if stage.graded else "   …"
+        drawn.add_row(Text(stage.title), styled((f"{bar:<{WIDTH}}", style)), Text(share))
     return drawn
 
 
 @contextlib.contextmanager
 def running(folder: Path, agents_dir: Path | None = None, exports: Path | None = None) -> Iterator[Settings]:
     """A deployment for as long as the block runs; without `exports` the encoder is where other commands have it."""
-    known = load_settings()
+    known = load_settings(kind=OwnSettings)
     places = {"redis_url": None, "qdrant_url": None, "memory_url": None, "agents_dir": agents_dir}
     exported = known.exports or exports or known.exports_dir
     settings = known.model_copy(update=places | {"data": folder, "exports": exported})
@@ -146,6 +148,7 @@ def new_folder(data: Path) -> Path:
 
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
+SEARCH = f'memshare memories search "books by authors from Norway" --pool {POOL}'
 STUDENT = "a student that knows no SQL and copies the nearest memory"
 
 
@@ -157,11 +160,15 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     agents = folder / "agents"
     if agents.exists():
         raise BadInput(f"There is {str(agents)!r} already, and the demo writes it: name a new folder.")
-    known = load_settings().model_for("agents")
+    known = load_settings(kind=OwnSettings).model_for("agents")
     has_model = known != OFFLINE
     write_agent(questions, agents, schema=has_model)
     out = errors if as_json else console
-    who = f"{known}, up to {parts.asked} calls and one for each new memory" if has_model else f"no key, so {STUDENT}"
+    who = (
+        f"{known}, up to {parts.asked} calls and one for each new memory"
+        if has_model
+        else f"no model is set, so {STUDENT}"
+    )
     out.print(f"Questions to the database of a library. Who answers: {who}.")
     out.print(
         f"A program runs each query and says right or wrong. The same unseen questions are asked {EXAMS - 1} times, and"
@@ -230,7 +237,7 @@ def _in_words(gain: Gain | None) -> str:
 
 def _own_folder() -> Path:
     """The demo's folder beside that of the settings, emptied but for the exported encoder."""
-    known = load_settings().data
+    known = load_settings(kind=OwnSettings).data
     folder = known.with_name(f"{known.name}-demo")
     if folder.exists():
         if any(folder.iterdir()) and not (folder / MADE).exists():
@@ -259,25 +266,26 @@ def _print_helped(helped: Helped | None) -> None:
 
 def _print_faults(stages: Sequence[DemoStage]) -> None:
     if faults := [fault for stage in stages for fault in stage.faults]:
-        console.print(f"{len(faults)} answers were not graded, and are not counted: {faults[0]}", style="yellow")
+        console.print(f"Not graded, and not counted: {counted(len(faults), 'answer')}. {faults[0]}", style="yellow")
 
 
 def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -> None:
     """Print how to go on with the pool that the demo leaves."""
     lines = [
-        f"\nThe agent {AGENT} and its pool {POOL} stay, with {memories} memories, until the next demo. Go on:",
+        f"\nThe agent {AGENT} and its pool {POOL} stay, with {counted(memories)}, until the next demo. Go on:",
         *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
-        f"  export MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents}",
+        f"  export MEMSHARE_DATA={folder}",
+        f"  export MEMSHARE_AGENTS_DIR={agents}",
         "  memshare up",
         "In a second terminal, after the lines that stand above `memshare up`:",
-        f'  memshare memories search "books by authors from Norway" --pool {POOL}',
+        f"  {SEARCH}",
         "  memshare retriever status",
         "Other demos, with a model: memshare demo --agents, --agent reasoning, --concepts.",
     ]
     if not has_model:
-        lines.append("With OPENAI_API_KEY or MISTRAL_API_KEY a real model answers the same questions.")
+        lines.append(f"A real model can answer the same questions. {HOW_TO_SET}.")
     for line in lines:
-        console.print(line)
+        console.print(line, soft_wrap=line.startswith("  "))
 
 
 def write_agent(questions: Questions, folder: Path, *, schema: bool = False) -> None:

@@ -19,9 +19,10 @@ import typer
 from rich.live import Live
 from rich.text import Text
 
+from memshare.cli.begin.demo_gain import MADE, SEARCH
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.pools import model_doubts
+from memshare.client.pools import graded_ever, model_doubts
 from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
@@ -39,8 +40,8 @@ COUNT_MEMORIES_EVERY = 5.0  # seconds
 
 WITHOUT_MODEL = f"""\
 none (offline). Nothing is made up in its place:
-        - Agents give the answer of the memory nearest to a task, word for word, and say whose it is. Where there is no
-          memory, the task is given up.
+        - Agents give the answer of the memory nearest to a task, word for word, and say whose it is. \
+Where there is no memory, the task is given up.
         - Only programs grade (rubrics whose every criterion has a check). Nothing else gets a score or is remembered.
         - Importing, searching and recalling memories work as ever.
         {HOW_TO_SET}."""
@@ -156,11 +157,15 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
         console.print(f"Flower  {supervisor.flower_url}  as {user}, with the password {password}")
     if supervisor.serve_url:
         console.print(f"REST    {supervisor.serve_url}/docs")
-    at = "" if settings.data == load_settings().data else f"MEMSHARE_DATA={quote(str(settings.data))} "
-    submit = f'{at}memshare submit poem "A limerick about a lighthouse" --kind limerick --wait'
-    if model == OFFLINE:
-        submit = f"{at}memshare memories list, or memshare demo, which has a pool of its own"
-    console.print(f"Try     {submit}")
+    tries = ['memshare submit poem "A limerick about a lighthouse" --wait']
+    if (settings.data / MADE).exists():
+        tries = [SEARCH]
+    elif model == OFFLINE:
+        tries = ["memshare memories list", "memshare demo, which has a pool of its own"]
+    if settings.data != load_settings().data:
+        tries.insert(0, f"export MEMSHARE_DATA={quote(str(settings.data))}")
+    for at, line in enumerate(tries):
+        console.print(f"{'' if at else 'Try':8}{line}", soft_wrap=True)
 
 
 def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event, *, as_json: bool) -> None:
@@ -184,14 +189,14 @@ class _Troubles:
 
     def __init__(self, client: Client, *, as_json: bool = False) -> None:
         self._client, self._as_json = client, as_json
-        self._redis = connect(client.settings.redis)
+        self.redis = connect(client.settings.redis)
         self._said: dict[str, float] = {}
 
     def tell(self) -> Counter[str]:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
         reasons = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
-        reasons |= dict.fromkeys(model_doubts(self._redis), 0)
+        reasons |= dict.fromkeys(model_doubts(self.redis), 0)
         for why, number in reasons.items():
             if why in self._said:
                 continue
@@ -221,7 +226,8 @@ class _Status:
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
-            line = _line(ledger.open_messages(), self._troubles.tell(), done, self._memories)
+            told = done | {"score": graded_ever(self._troubles.redis)[0]}  # a message of that stage may end ungraded
+            line = _line(ledger.open_messages(), self._troubles.tell(), told, self._memories)
         except (MemshareError, redis.RedisError, OSError) as error:
             line = styled((str(error), "yellow"))
         self._live.update(line)

@@ -33,7 +33,7 @@ from memshare.client.journey import outcome_of
 from memshare.client.pools import agent_of
 from memshare.files.new_file import new_file
 from memshare.terminal.console import console, errors, print_json, require_consent, short, stopping, table
-from memshare.terminal.ids import short_id
+from memshare.terminal.ids import counted, short_id
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.safe_text import plain
 from memshare_broker.settings import Settings
@@ -190,10 +190,10 @@ def explore(
             return _why_full(used(), asked, most, calls, budget)
 
         asked = before.asked_on_day_of(time.time())
-        within = [f"{calls:,} calls"] if calls is not None else []
+        within = [counted(calls, "call")] if calls is not None else []
         within += [f"{budget:g} in money"] if budget is not None else []
         left = 0 if full() else most - asked
-        plan = f"Up to {left} questions to agent {answering.name!r} today, within {' and '.join(within)}."
+        plan = f"Up to {counted(left, 'question')} to agent {answering.name!r} today, within {' and '.join(within)}."
         errors.print(plan)
         if left:
             require_consent("Ask them?", yes=yes)
@@ -225,12 +225,12 @@ def explore(
 def _why_full(used: Used, asked: int, count: int, calls: int | None, money: float | None) -> str | None:
     """Why no other question fits into the day; one takes `USUAL_CALLS`, and as much money as those of today did."""
     if asked >= count:
-        return f"{asked} of {count} questions were asked today"
+        return f"{asked} of {counted(count, 'question')} of today were asked"
     if money is not None and used.money + used.money / max(1, asked) > money:
         return f"{in_words(used.money)} of {money:g} in money of today are used"
     made = max(used.calls, USUAL_CALLS * asked)  # the last calls of a question come when it is answered
     if calls is not None and made + USUAL_CALLS > calls:
-        return f"{made:,} of {calls:,} calls of today are used, and a question takes {USUAL_CALLS}"
+        return f"{made:,} of {counted(calls, 'call')} of today are used, and a question takes {USUAL_CALLS}"
     return None
 
 
@@ -260,7 +260,8 @@ def _question(found: OpenedConcepts, proposer: Proposer, gap: Gap, size: int | N
 
 def _learnt(found: OpenedConcepts, gap: Gap, question: str, task_id: str, timeout: float) -> ExploredQuestion:
     """Wait for the outcome of a question."""
-    with errors.status(f"{short(question, 80)} …"):
+    goes_on = f"The task goes on by itself: `memshare trace {task_id}` shows what became of it."
+    with stopping(goes_on), errors.status(f"{short(question, 80)} …"):
         try:
             journey = found.client.wait(task_id, timeout)
         except TryAgain as error:
@@ -303,8 +304,8 @@ def print_report(learnt: Sequence[ExploredQuestion], used: Used) -> None:
         console.print(table("id", "question", "answer", "score", "outcome", "asked because", rows=rows))
     stored = sum(one.memory_id is not None for one in learnt)
     console.print(
-        f"Asked {len(learnt)}, of which {stored} are in the pool. Used so far today:"
-        f" {used.calls:,} calls, {used.tokens:,} tokens, {in_words(used.money)} in money."
+        f"Asked {len(learnt)}, of which {counted(stored, 'is', 'are')} in the pool. Used so far today:"
+        f" {counted(used.calls, 'call')}, {counted(used.tokens, 'token')}, {in_words(used.money)} in money."
     )
 
 

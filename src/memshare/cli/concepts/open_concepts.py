@@ -17,7 +17,9 @@ from memshare.operate.data_folder import connected
 from memshare.terminal.console import errors
 from memshare.terminal.ids import counted, say_unreadable, the_pool
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
 from memshare_concepts.names import key
+from memshare_llm.models import needs_model
 
 if TYPE_CHECKING:
     from memshare_concepts.clusters import Cluster, Clusters
@@ -72,9 +74,9 @@ def opened(command: str, pool: str | None, *, vectors: bool = False) -> Iterator
         with errors.status(f"Reading the concepts of pool {name!r}…"):
             concepts = load(client.memories, redis_client, name, vectors=vectors)
         if not concepts.memories:
-            raise BadInput(
-                f"No memory of pool {name!r} has concepts yet: `memshare concepts extract --pool {name}` names them."
-            )
+            extract = f"`memshare concepts extract --pool {name}`"
+            takes = f" {needs_model('It')}" if client.settings.model_for("scorer") == OFFLINE else ""
+            raise BadInput(f"No memory of pool {name!r} has concepts yet: {extract} names them.{takes}")
         say_unreadable(client)
         if concepts.without:
             line = f"Left out: {counted(concepts.without)} without concepts. `memshare concepts extract` names them."

@@ -141,7 +141,7 @@ def show_memory(concepts: PoolConcepts, memory: UUID, limit: int, *, as_json: bo
 
 def _print_vector(vector: dict[str, float], limit: int) -> None:
     rows = [(short(name, 40), f"{weight:.3f}") for name, weight in list(vector.items())[:limit]]
-    console.print(table("concept", "weight", rows=rows, title=f"\nVector: {len(vector)} concepts"))
+    console.print(table("concept", "weight", rows=rows, title=f"\nVector: {counted(len(vector), 'concept')}"))
 
 
 LEAST_WEIGHT, LEAST_SIMILARITY = 0.0005, 0.4

@@ -113,7 +113,7 @@ def retrievers_without(
             log = LessonLog(redis_client, pool, encoder, kept=settings.lessons_kept, keep_days=settings.keep_days)
             lessons, words = len(lessons_with(log, gone, submitter)), words_with(log, gone, submitter)
             if lessons or words:
-                had = f"{lessons:,} lessons and {words:,} words of graded answers and feedback"
+                had = f"{counted(lessons, 'lesson')} and {counted(words, 'word')} of graded answers and feedback"
                 undone, version = _undone(log, gone, submitter, had, roll_back, ask=ask)
                 taught = {"lessons": lessons, "evidence": words}
                 found.append({"pool": pool, **taught, "rolled_back": undone, "version": version})
@@ -231,8 +231,8 @@ def purge(
         print_json(purged.model_dump(mode="json") | done)
         return
     console.print(
-        f"Removed {counted(len(purged.memories))}, {purged.journeys:,} traces, {purged.dead_letters:,} dead letters"
-        f" and {sum(one['lessons'] for one in taught):,} lessons."
+        f"Removed {counted(len(purged.memories))}, {counted(purged.journeys, 'trace')}, "
+        f"{counted(purged.dead_letters, 'dead letter')} and {counted(sum(one['lessons'] for one in taught), 'lesson')}."
     )
     for line in _left(purged.open_messages, rewritten):
         errors.print(line, style="yellow")

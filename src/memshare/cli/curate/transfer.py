@@ -61,10 +61,10 @@ def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes:
     new = new_ids(client, [one.id for one in passages])
     groups = list(_together([one for one in passages if one.id in new]))
     model = client.settings.model_for("agents")
-    calls = "1 call" if len(groups) == 1 else f"{len(groups):,} calls"
+    calls = counted(len(groups), "call")
     errors.print(
-        f"{len(passages):,} passages, {len(passages) - len(new):,} of which are done. The others take {calls} of"
-        f" {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
+        f"{counted(len(passages), 'passage')}, {len(passages) - len(new):,} of which are done. The others take {calls}"
+        f" of {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
     )
     if groups:
         require_consent("Go on?", yes=yes)
@@ -79,12 +79,12 @@ def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes:
                 facts += _bring_in_facts(client, chat, file.name, group)
             except (DoesNotFit, UselessReply, RefusedReply) as error:
                 failed += len(group)
-                errors.print(f"{len(group)} passages are left out: {error}", style="yellow")
+                errors.print(f"{counted(len(group), 'passage is', 'passages are')} left out: {error}", style="yellow")
             bar(advance=len(group))
     if as_json:
         print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})
     else:
-        console.print(f"Imported {counted(facts)} from {len(new) - failed:,} passages.")
+        console.print(f"Imported {counted(facts)} from {counted(len(new) - failed, 'passage')}.")
     if failed:
         errors.print("Run the same command again for those that are left out.", style="yellow")
         raise typer.Exit(1)
@@ -208,7 +208,7 @@ def export(
         console.print(f"Exported {counted(count)} to {file}.")
     else:
         console.print(
-            f"Exported {count:,} lines to {file}; {counted(total - written)} left out: {_WHY_LEFT_OUT[form]}."
+            f"Exported {counted(count, 'line')} to {file}; {counted(total - written)} left out: {_WHY_LEFT_OUT[form]}."
         )
 
 
@@ -367,7 +367,7 @@ def import_memories(
         return
     console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
     if left_out:
-        console.print(f"{counted(left_out, 'line', 'lines')} left out: an answer with the weight 0 is no example.")
+        console.print(f"{counted(left_out, 'line')} left out: an answer with the weight 0 is no example.")
 
 
 def _bring_in(client: Client, found: PairsFile) -> None:

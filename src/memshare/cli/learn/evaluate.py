@@ -19,6 +19,7 @@ from memshare.evaluation.request import ExperimentRequest, Forecast, forecasts, 
 from memshare.evaluation.result import LEGEND, ExperimentResult, interval_text, judged_by, summary
 from memshare.operate.preflight import check_models
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping, table
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings, load_settings
 from memshare_broker.wire.messages import Usage
@@ -151,7 +152,7 @@ def _run(request: ExperimentRequest, settings: Settings, tasks: int) -> Experime
 def _say_cost(requests: list[ExperimentRequest], expected: list[Forecast], prices: Prices) -> None:
     for request, one in zip(requests, expected, strict=True):
         calls = ", ".join(f"{count:,} of {model}" for model, count in one.calls.items())
-        errors.print(f"{request.experiment.name}: {one.tasks:,} tasks; calls, about: {calls or 'none'}.")
+        errors.print(f"{request.experiment.name}: {counted(one.tasks, 'task')}; calls, about: {calls or 'none'}.")
         if one.too_small:
             errors.print(f"{request.experiment.name}: {one.too_small}", style="yellow")
     used = {
@@ -210,8 +211,8 @@ def _say_languages(result: LanguagesResult, *, as_json: bool) -> None:
         console.print("No BERTScore: too few answers have a translation, or the encoder does not know its words.")
     else:
         console.print(
-            f"BERTScore F1 of {alike.answers} answers and their translations: {interval_text(alike.same, 3)}; and "
-            f"those of other answers: {interval_text(alike.others, 3)}. By the token vectors of {alike.reader}."
+            f"BERTScore F1 of {counted(alike.answers, 'answer')} and their translations: {interval_text(alike.same, 3)}"
+            f"; and those of other answers: {interval_text(alike.others, 3)}. By the token vectors of {alike.reader}."
         )
 
 

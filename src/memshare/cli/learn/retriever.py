@@ -18,6 +18,7 @@ from memshare.operate.consolidating import run, try_out
 from memshare.operate.data_folder import connected
 from memshare.operations import retrievers
 from memshare.terminal.console import bars, console, errors, print_json, styled, table
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings, load_settings
 from memshare_memory.belief.trust import Trust, decide, decided
@@ -231,8 +232,9 @@ def _back_to_version(pool: str, to: int | None, *, as_json: bool) -> None:
         return
     now = f"version {done.version}" if done.version else "version 0, the untrained one,"
     console.print(
-        f"The retriever of pool {pool} has {now} in use, before: {done.before}. {done.set_aside} lessons from after it"
-        f" were set aside, and {done.brought_back} brought back. Agents use it from their next task on.",
+        f"The retriever of pool {pool} has {now} in use, before: {done.before}. Set aside from after it:"
+        f" {counted(done.set_aside, 'lesson')}; brought back: {done.brought_back}. Agents use it from their next"
+        " task on.",
     )
 
 

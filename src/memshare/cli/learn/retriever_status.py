@@ -83,7 +83,7 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
         facts.add_row("memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {tried_in_words(one)}")
     for row in pool.writers:
         error = "" if row.error is None else f" ± {row.error:.1f}"
-        said = f"{row.points:+.1f}{error} points beside what else it follows ({row.tasks:,} answers)"
+        said = f"{row.points:+.1f}{error} points beside what else it follows ({counted(row.tasks, 'answer')})"
         facts.add_row("whose answers help", f"{row.reader} after an answer of {row.writer}: {said}")
     console.print(facts)
     if pool.lessons.counted < FIRST_VERSION:
@@ -111,7 +111,7 @@ def _held_out(pool: PoolStatus) -> str:
     if found.untrained is None:
         return "– (nothing is held out yet)"
     learnt = f" → {_figure(found.in_use)} ± {_figure(found.error)} with version {pool.version}" if pool.version else ""
-    on = f"{counted(found.lessons, 'lesson', 'lessons')} and {counted(found.outcomes, 'outcome', 'outcomes')}"
+    on = f"{counted(found.lessons, 'lesson')} and {counted(found.outcomes, 'outcome')}"
     return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {on} never trained on"
 
 

@@ -47,7 +47,7 @@ def backup(
         print_json({"file": file, **manifest.model_dump(include={"memories", "keys", "encoder", "made"}), **waited})
         return
     print_text(
-        f"{file}: {counted(manifest.memories)} and {manifest.keys:,} keys of Redis. Tasks waited for"
+        f"{file}: {counted(manifest.memories)} and {counted(manifest.keys, 'key')} of Redis. Tasks waited for"
         f" {made.redis_waited:.1f} s, and the pool's writers for {made.pool_waited:.1f} s."
     )
 
@@ -91,7 +91,7 @@ def restore(
         print_json(done._asdict())
         return
     left_out = f" {done.left_out:,} of the backup could not be read and were left out." if done.left_out else ""
-    print_text(f"Restored {counted(done.memories)} and {done.keys:,} keys of Redis.{left_out}")
+    print_text(f"Restored {counted(done.memories)} and {counted(done.keys, 'key')} of Redis.{left_out}")
     if done.tokens_left_out:
         print_text(
             f"Tokens are as they were: {done.tokens_left_out:,} of the backup were left out, for some may have been"
@@ -100,8 +100,8 @@ def restore(
     if done.agents:
         folder = restoring.agents_folder(settings)
         print_text(
-            f"{len(done.agents)} files of agents and rubrics are in {folder}. Start with MEMSHARE_AGENTS_DIR={folder}. "
-            "Programs that check answers are in no backup: copy them there."
+            f"{counted(len(done.agents), 'file')} of agents and rubrics went into {folder}. Start with"
+            f" MEMSHARE_AGENTS_DIR={folder}. Programs that check answers are in no backup: copy them there."
         )
     if done.aside:
         print_text(f"The pool from before is in {done.aside}: remove it when you need it no more.")

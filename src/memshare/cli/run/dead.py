@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, get_args
 
 import typer
@@ -59,8 +60,12 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
 
 
 @app.command()
-def show(letter_id: LetterId, as_json: Json = False) -> None:
-    """Show a dead letter in full: message, error, traceback.
+def show(
+    letter_id: LetterId,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where in the code it failed, too.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show a dead letter: its error, what to do about that, and its message without vectors. With --json all of it.
 
     Example: memshare dead show 1c6fa3b2
     """
@@ -69,11 +74,23 @@ def show(letter_id: LetterId, as_json: Json = False) -> None:
     if as_json:
         print_reply(letter)
         return
-    about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {letter.tries} tries · {moment(letter.died)}"
+    tries = counted(letter.tries, "try")
+    about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {tries} · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
     console.print(letter.error, style="red")
-    console.print(shown_json(letter.entry.body, indent=2))
-    console.print(letter.traceback, style="dim")
+    retry = f"`memshare dead retry {short_id(letter.entry.id)}` tries it again." if letter.retriable else ""
+    console.print(f"{TO_DO.get(letter.reason, 'Mend what it says.')} {retry} --traceback has where it failed.")
+    console.print(re.sub(r'"[A-Za-z0-9+/=]{200,}"', '"…"', shown_json(letter.entry.body, indent=2)))  # vectors
+    if traceback:
+        console.print(letter.traceback, style="dim", soft_wrap=True)
+
+
+TO_DO: dict[Reason, str] = {
+    **dict.fromkeys(("credentials", "unknown model", "no model", "refused"), "Mend or replace the model."),
+    **dict.fromkeys(("invalid reply", "cut off"), "Its replies lack the form: name a larger model."),
+    **dict.fromkeys(("rate limit", "time-out", "connection", "busy", "store", "model away"), "It may work by now."),
+}
+"""Advice by reason; of any other the error says it."""
 
 
 @app.command()
@@ -108,13 +125,13 @@ def drop(
     with operating() as (backend, caller):
         chosen = _chosen(backend, caller, letter_id, reason, every=drop_all)
         if letter_id is None and chosen and not yes:
-            errors.print(f"{counted(len(chosen), 'dead letter', 'dead letters')} would be dropped for good.")
+            errors.print(f"{counted(len(chosen), 'dead letter')} would be dropped for good.")
             require_consent("Drop them?", yes=yes)
         dropped = [operations.drop(backend, caller, one).id for one in chosen]
     if as_json:
         print_json({"dropped": dropped})
     else:
-        console.print(f"Dropped {counted(len(dropped), 'dead letter', 'dead letters')}.")
+        console.print(f"Dropped {counted(len(dropped), 'dead letter')}.")
 
 
 def _chosen(

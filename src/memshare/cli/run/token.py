@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -51,9 +50,12 @@ def create(
         made = ask("The token", operations.create, backend, caller, **given)
         if daily_usd is not None:
             operations.set_one(backend, caller, "submitter", name, money=daily_usd)
-        with suppress(TryAgain):  # the memory service is away
-            for pool in sorted({*(chosen or ())} - pools_known(backend.client)):
-                errors.print(f"No pool is called {pool!r} yet.", style="yellow")
+        try:
+            there = pools_known(backend.client) if chosen else set()
+            for pool in sorted({*(chosen or ())} - there):
+                errors.print(f"No pool is called {pool!r} yet. There are: {', '.join(sorted(there))}.", style="yellow")
+        except TryAgain as error:
+            errors.print(f"Whether there are such pools is not known: {error}", style="yellow")
     print_reply(made) if as_json else print_text(made.token)
     if is_first:
         errors.print(

@@ -79,7 +79,12 @@ class Call(Generic[Reply]):
 
     def request(self, *args: Any, **kwargs: Any) -> Request[Reply]:
         """The request that these arguments make; what is None is left out."""
-        bound = self.signature.bind(None, *args, **kwargs)  # None stands for self
+        try:
+            bound = self.signature.bind(None, *args, **kwargs)  # None stands for self
+        except TypeError as error:
+            _, *takes = (one.replace(annotation=one.empty) for one in self.signature.parameters.values())
+            form = f"{self.declared.__name__}{inspect.Signature(takes)}"
+            raise TypeError(f"{form}: {error}. What stands after * is given by its name.") from None
         bound.apply_defaults()
         asked = dict(list(bound.arguments.items())[1:])
         asked |= asked.pop("conditions", {})

@@ -175,6 +175,8 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Read a backup, after every part of it was found to be what the manifest says; raises `BadInput`."""
     if path.is_dir():
         raise BadInput(f"{str(path)!r} is a folder: name the file in it, such as memshare-20261122-090000.zip.")
+    if not path.exists():
+        raise BadInput(f"{str(path)!r} is not there.")
     try:
         zipped = zipfile.ZipFile(path)
     except (OSError, zipfile.BadZipFile) as error:

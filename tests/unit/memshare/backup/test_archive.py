@@ -92,3 +92,8 @@ def test_any_other_file_is_no_backup(tmp_path: Path) -> None:
     for name in ("text", "other.zip", "absent"):
         with pytest.raises(BadInput, match=name), open_archive(tmp_path / name):
             pytest.fail("it is read")
+
+
+def test_a_backup_that_is_not_there_is_said_to_be_not_there(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"nope\.zip' is not there"), open_archive(tmp_path / "nope.zip"):
+        pass

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -11,8 +16,11 @@ from memshare.cli.begin import demo_gain
 from memshare.cli.begin.demo_gain import DemoView
 from memshare.demo.gain import DemoStage, Gain, GainQuestion
 from memshare.demo.text_to_sql import read_questions
+from memshare.operate.data_folder import tell_models
 from memshare.terminal.console import TextConsole
+from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
+from tests.support.terminal import Terminal
 
 QUESTION = read_questions().of("train")[0]
 
@@ -81,3 +89,35 @@ def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothi
         stage.asked += [GainQuestion(one, False, (), None) for one in read_questions().of("train")[:20]]
 
     assert demo_gain._in_words(Gain.between(before, after)) == "+0 (-13 to 13) 0:0"
+
+
+def test_the_seconds_are_those_of_the_step() -> None:
+    console = TextConsole()
+    console.file = io.StringIO()
+    view = DemoView(console, plain=True)
+    view._began -= 100
+
+    view.say("starting")
+
+    assert time.monotonic() - view._began < 50
+    view._began -= 100
+    view.see(DemoStage("task", "graded tasks", 4))
+    assert time.monotonic() - view._began < 50
+
+
+def test_the_model_of_an_up_that_runs_is_not_taken_and_ctrl_c_ends_it_without_a_fault(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "data").without_model()
+    terminal.data.mkdir()
+    group = {"start_new_session": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+
+    with tell_models(Settings(data=terminal.data, model="openai:theirs")):
+        refused = terminal.run("demo", "--agents", code=2).stderr
+        process = subprocess.Popen([sys.executable, "-m", "memshare", "demo"], env=terminal.environment, **group)  # type: ignore[call-overload]
+        assert process.stdout is not None
+        began = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+        said, errors = process.communicate(timeout=120)
+
+    assert "needs a chat model, and none is set" in refused
+    assert "no model is set, so a student" in began
+    assert "Traceback" not in said + errors

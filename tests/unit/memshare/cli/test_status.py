@@ -15,7 +15,11 @@ from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
-from tests.support.terminal import Terminal
+from memshare_broker.wire.messages import Usage
+from memshare_llm.limits.usage import UsageLog
+from tests.support import prepared_python
+from tests.support.deployment import ended, wait_for
+from tests.support.terminal import NOTHING, Terminal
 
 
 @pytest.fixture
@@ -27,6 +31,39 @@ def terminal(settings: Settings, tmp_path: Path) -> Terminal:
 
 def entry(name: str) -> Entry:
     return Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+
+
+def test_a_redis_without_room_is_said(terminal: Terminal, redis_client: redis.Redis) -> None:
+    redis_client.config_set("maxmemory", 1)
+    try:
+        said = terminal.run("status").stdout
+    finally:
+        redis_client.config_set("maxmemory", 0)
+
+    assert "Redis takes no writes" in said
+    assert "maxmemory" in said
+
+
+def test_calls_of_before_a_worker_began_to_ask_a_model_count_no_more(
+    terminal: Terminal, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    model = terminal.environment["MEMSHARE_MODEL"]
+    log = UsageLog(redis_client)
+    for _ in range(5):
+        log.ended(model, "answers", "other", 1.0, Usage())
+    assert f"5 of the last 5 calls of {model} failed." in terminal.run("status").stdout
+
+    (said := tmp_path / "said").touch()
+    worker = prepared_python.start(["worker", "trainer"], terminal.environment, [NOTHING, said, said])
+    try:
+        wait_for(lambda: not log.lately(), 60, "them to be forgotten")
+        wait_for(lambda: terminal.json("status")["workers"], 60, "the worker to be there")
+        [there] = terminal.json("status")["workers"]
+    finally:
+        worker.terminate()
+        ended(worker)
+
+    assert there["models"] == [model]  # what says which memories mislead is asked, too
 
 
 def test_status_says_who_is_there_what_waits_and_why_and_what_was_given_up(

@@ -15,7 +15,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.journeys import own_journey
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.schema import Entry, trace_key
+from memshare_broker.delivery.schema import INCARNATIONS, Entry, trace_key
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import AgentTask, Answer, Shown, Usage
 from memshare_memory.door.client import MemoryClient
@@ -162,3 +162,20 @@ def test_as_json_a_trace_is_the_reply_of_rest(
 
     assert terminal.json("trace", TASK) == told.model_dump(mode="json")
     assert told.id == TASK
+
+
+def test_a_task_that_goes_on_says_what_is_to_come_and_whether_a_worker_is_at_it(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    entry = Entry(
+        id=TASK, task="agents.poem", queue="poem", journey=TASK, stage="answer", begins=True, has_result=True,
+        body=AgentTask(prompt="new lamp").model_dump(mode="json", exclude_none=True),
+    )  # fmt: skip
+    Ledger(redis_client, keep_days=1).open(entry, 0)
+
+    queued = terminal.run("trace", TASK).stdout
+    redis_client.hset(INCARNATIONS, TASK, "one")
+    running = terminal.run("trace", TASK).stdout
+
+    assert "to come: answer, grade, whether it is remembered. It waits in a queue" in queued
+    assert "to come: answer, grade, whether it is remembered. A worker is at it." in running

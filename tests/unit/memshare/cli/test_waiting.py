@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
 from memshare.cli.options import ANSWER_WITHIN
+from memshare.client.client import Client
+from memshare_broker.delivery.submission import NoAnswerYet
+from memshare_broker.errors import NotYet
 from memshare_broker.settings import Settings
+from tests.support.deployment import ROOT
+from tests.support.terminal import Terminal
 
 ANSWERED_WITHIN = 60  # seconds, once it is sent again
 
@@ -13,3 +26,36 @@ def test_who_waits_has_the_answer_though_its_message_is_lost_and_found_only_afte
 
     assert settings.lost_after > settings.longest_task  # kombu's own redelivery comes first
     assert settings.lost_after + ANSWERED_WITHIN < ANSWER_WITHIN
+
+
+def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_answer(
+    settings: Settings, tmp_path: Path
+) -> None:
+    terminal = Terminal(tmp_path)
+    environment = terminal.environment | {"MEMSHARE_REDIS_URL": settings.redis}
+    words = [sys.executable, "-m", "memshare", "submit", "poem", "A limerick", "--wait"]
+    with subprocess.Popen(
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert "Asking poem" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+
+    with closing(Client(settings)) as client:
+        [task_id] = client.ledger.journeys("", 5)
+    assert process.returncode == 130
+    assert f"`memshare result {task_id}`" in said
+
+
+def test_no_answer_yet_says_what_the_task_waits_for_and_what_to_do(settings: Settings) -> None:
+    with closing(Client(settings)) as client:
+        submitted = client.submit("poem", "A limerick")
+        with pytest.raises(NoAnswerYet, match=f"in its queue.*memshare result {submitted.id}"):
+            submitted.get(timeout=0)
+
+        [entry] = client.ledger.open_of([submitted.id])
+        client.ledger.park(entry, NotYet("The cap is used up.", 60, hold="agent poem"))
+
+        with pytest.raises(NoAnswerYet, match="The cap is used up"):
+            submitted.get(timeout=0)

@@ -89,3 +89,11 @@ def test_memories_are_listed_found_and_forgotten_by_their_model(terminal: Termin
 
     assert [one["id"] for one in listed] == [one["memory"]["id"] for one in found] == forgotten == [str(ours.id)]
     assert memory.stats().total == 2
+
+
+def test_a_token_for_a_pool_that_nobody_has_is_told_which_there_are(terminal: Terminal) -> None:
+    terminal.run("token", "create", "root", "--may", "admin", "--pools", "*")
+    said = terminal.run("token", "create", "bob", "--may", "recall", "--pools", "poem,ecko").stderr
+
+    assert "'ecko' yet. There are: " in said
+    assert "'poem' yet" not in said

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -58,3 +62,27 @@ def test_the_student_grades_nothing(expert: SqlExpert) -> None:
 def test_an_answer_is_a_completion(expert: SqlExpert) -> None:
     body = request(HELPFUL.text, HELPFUL.sql, TASK.text) | {"model": "student"}
     assert read_completion("openai:student", json.dumps(completion(expert, body))).text == TASK.sql
+
+
+BESIDE = """
+from memshare.demo.student_server import student_answers
+with student_answers():
+    print("There.", flush=True)
+    try:
+        input()
+    except KeyboardInterrupt:
+        print("Ended.")
+"""
+
+
+def test_ctrl_c_is_for_the_demo_alone_and_ends_the_student_without_a_word() -> None:
+    words = [sys.executable, "-c", BESIDE]
+    process = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "There.\n"
+
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+
+    assert process.communicate(timeout=60) == ("Ended.\n", "")

@@ -368,3 +368,13 @@ def test_what_is_purged_is_in_no_recall_any_more(
 
     assert not redis_client.exists(kept)
     assert ada.post("/v1/feedback", json={"recall_id": recall_id, "reward": 1}).status_code == 404
+
+
+def test_a_body_without_its_type_is_told_the_header(here: TestClient) -> None:
+    sent = b'{"pool": "logic", "prompt": "A riddle"}'
+    refused = here.post("/v1/recall", content=sent, headers={"Content-Type": "application/x-www-form-urlencoded"})
+
+    assert refused.status_code == 422
+    assert "Content-Type: application/json" in refused.json()["detail"]
+    wrong = here.post("/v1/recall", json={"pool": 7})
+    assert "Content-Type" not in wrong.json()["detail"]

@@ -43,6 +43,11 @@ def methods(memory: Calls[Any]) -> dict[Call[Any], str]:
     return found
 
 
+def test_wrong_arguments_are_told_the_parameters() -> None:
+    with pytest.raises(TypeError, match=r"^recall\(prompt=None, \*, agent=None.*: too many positional arguments"):
+        Memory("http://127.0.0.1:1").recall("logic", "A riddle", "riddle", 3, "ada")  # type: ignore[misc, call-arg]
+
+
 @pytest.mark.parametrize("kind", [Memory, AsyncMemory])
 def test_each_call_is_a_method_that_is_answered_and_nothing_else_is(kind: type[Calls[Any]]) -> None:
     assert methods(kind("http://127.0.0.1:1")).keys() == SERVED.keys()  # type: ignore[arg-type]

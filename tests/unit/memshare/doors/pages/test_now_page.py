@@ -57,6 +57,15 @@ def test_calls_that_wait_for_a_server_are_told_with_how_many_it_is_given(here: T
     assert said in text_of(here.get("/now").text)
 
 
+def test_a_server_that_was_away_is_said_until_a_call_reaches_it(here: TestClient, backend: Backend) -> None:
+    calls(backend, away=5)
+    assert here.get("/v1/status").json()["failing"] == [f"5 of the last 5 calls of {MODEL} found no server."]
+
+    calls(backend, fit=1)
+
+    assert here.get("/v1/status").json()["failing"] == []
+
+
 def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend) -> None:
     waiting = entry("t1", "answer")
     backend.client.ledger.open(waiting)

@@ -1,0 +1,40 @@
+"""What `memshare dead show` says to a person. The real command line and Redis."""
+
+from __future__ import annotations
+
+import base64
+from contextlib import closing
+from pathlib import Path
+
+from memshare.client.client import Client
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.schema import Entry
+from memshare_broker.errors import GiveUp
+from memshare_broker.settings import Settings
+from tests.support.terminal import Terminal
+
+VECTOR = base64.b64encode(bytes(range(256)) * 6).decode()
+
+
+def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(settings: Settings, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    body = {"prompt": "lamp", "embedding": {"encoder": "small", "vector": VECTOR}}
+    entry = Entry(id="t1", task="scorer.score", queue="scorer", body=body, journey="t1", stage="score", begins=True)
+    with closing(Client(settings)) as client:
+        client.ledger.open(entry)
+        try:
+            raise GiveUp("The reply is no JSON.", "invalid reply")
+        except GiveUp as error:
+            client.dead_letters.add(letter_for(entry, error, tries=1))
+
+    said, whole = terminal.run("dead", "show", "t1").stdout, terminal.run("dead", "show", "t1", "--traceback").stdout
+
+    assert "1 try" in said
+    assert "name a larger model" in said
+    assert "`memshare dead retry t1`" in said
+    assert '"encoder": "small"' in said
+    assert VECTOR not in said
+    assert "Traceback" not in said
+    assert "Traceback" in whole
+    assert VECTOR in str(terminal.json("dead", "show", "t1"))

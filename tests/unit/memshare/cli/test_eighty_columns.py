@@ -1,0 +1,154 @@
+"""Sentences on a terminal of 80 columns: they break between words, and what people copy stays whole."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from memshare.cli.begin import demo_gain, up
+from memshare.cli.main import _fail
+from memshare.demo.gain import DemoStage, GainQuestion
+from memshare.demo.text_to_sql import read_questions
+from memshare.terminal import console as console_module
+from memshare.terminal.console import TextConsole, table, waiting
+from memshare_broker.errors import BadInput
+from memshare_broker.settings import Settings
+from tests.support.deployment import wait_for
+from tests.support.terminal import COLOURS
+
+WIDTH = 80
+WRONG = (
+    "/home/ada/memories/pairs.jsonl:1: it is no object. Each record is expected to have a prompt and an answer, or an "
+    "answer alone; run `memshare memories import pairs.jsonl --pool logic --skip-bad` to leave such lines out."
+)
+Screen = Callable[[], str]
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """A terminal of 80 columns in place of both outputs; the function tells what it shows."""
+    said = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    for one in (console_module.console, console_module.errors):
+        for name, value in (("_file", said), ("width", WIDTH), ("_force_terminal", True), ("is_interactive", True)):
+            monkeypatch.setattr(one, name, value)
+    return lambda: COLOURS.sub("", said.getvalue())
+
+
+def ready(data: Path, model: str) -> None:
+    settings = Settings(data=data, model=model)
+    supervisor: Any = SimpleNamespace(
+        settings=settings,
+        serve_url="http://127.0.0.1:8780",
+        flower_url="http://127.0.0.1:5555",
+        flower_auth="ada:secret",
+    )
+    up._say_ready(supervisor, as_json=False)
+
+
+def failed() -> None:
+    with pytest.raises(SystemExit):
+        _fail(BadInput(WRONG))
+
+
+SENTENCES: dict[str, Callable[[Path], object]] = {
+    "up": lambda data: ready(data, "openai:qwen2.5-coder-1.5b"),
+    "up without a model": lambda data: ready(data, "offline"),
+    "the demo": lambda data: demo_gain.print_next(data, data / "agents", 1, has_model=False),
+    "an error": lambda _: failed(),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_sentences_break_between_words_and_commands_stay_whole(name: str, tmp_path: Path, screen: Screen) -> None:
+    SENTENCES[name](tmp_path)
+
+    said = screen()
+    lines = said.splitlines()
+    wide = [line for line in lines if len(line) > WIDTH]
+    assert all(re.fullmatch(r" *(Try +)?((memshare:|export|\.) )?\S+(memshare-?\S*)?", line) for line in wide), wide
+    assert len(lines) > 2
+    for command in re.findall(r"`memshare [^`]*`", WRONG if name == "an error" else ""):
+        assert command in said
+    assert name != "an error" or said.split() == f"memshare: {WRONG}".split()
+    assert 'memshare submit poem "A limerick about a lighthouse" --wait' in said or name != "up"
+
+
+def test_lines_go_on_below_the_first_word_of_a_list(screen: Screen) -> None:
+    console_module.console.print("    - " + "word " * 30)
+
+    assert [line[:8] for line in screen().splitlines()] == ["    - wo", "      wo"]
+
+
+def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
+    asked = [GainQuestion(read_questions().of("train")[0], True, (), None)] * 100
+    stages = [
+        DemoStage("alone", "alone, no memories", 100, list(asked)),
+        DemoStage("task", "graded tasks 151 to 200", 100, list(asked)),
+        DemoStage("off", "later, retriever off", 100, list(asked)),
+    ]
+    gain = demo_gain.Gain(0.46, 0.05, 46, 10, 0.35, 0.55)
+    in_table = [one for one in stages if one.kind != "task"]
+    rows = [(one.title, "100%", *[demo_gain._in_words(gain)] * 2) for one in in_table]
+
+    console_module.console.print(demo_gain.chart(stages))
+    console_module.console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
+
+    lines = screen().splitlines()
+    assert len(lines) == 3 + 1 + 2
+    assert max(map(len, lines)) <= WIDTH
+
+
+def test_what_is_waited_for_breaks_between_words(screen: Screen) -> None:
+    what = "Asking openai:qwen2.5-coder-1.5b, openai:gpt-5.6-luna, up to 120 s each, and one after the other"
+
+    with waiting(what):
+        wait_for(lambda: what in " ".join(screen().split()), 10, "it to be shown")
+
+
+def test_where_no_terminal_is_a_sentence_is_one_line() -> None:
+    console = TextConsole()
+    console.file = said = io.StringIO()
+
+    console.print(WRONG)
+
+    assert said.getvalue() == f"{WRONG}\n"
+
+
+def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_module, "TELL_EVERY", 0.0)
+    monkeypatch.setattr(console_module.errors, "_file", said := io.StringIO())
+
+    with console_module.bars() as bar:
+        task = bar.add_task("Answered", total=3)
+        bar.advance(task)
+        bar.update(task, completed=2)
+
+    assert said.getvalue().splitlines()[:2] == ["Answered 1 of 3", "Answered 2 of 3"]
+
+
+COUNTED = (
+    "tries|lines|messages|tasks|steps|questions|answers|passages|files|clusters|keys|concepts|lessons|characters|calls"
+)
+
+
+def test_one_of_anything_is_not_called_several() -> None:
+    """Numbers in sentences of commands go through `counted`, but for those that are never 1."""
+    source = Path(console_module.__file__).parents[1]
+    of_demo = ("stage.size", "len(parts.exam)", "len(exam)", "len(parts.shared)", "parts.asked")
+    never_one = (*of_demo, "FIRST_VERSION", "state.next_at")
+    found = [
+        f"{file.name}: {number}"
+        for folder in ("cli", "demo", "terminal")
+        for file in (source / folder).rglob("*.py")
+        for number in re.findall(rf"\{{([^{{}}]*)\}} (?:{COUNTED})\b", file.read_text("utf-8"))
+        if number not in never_one
+    ]
+
+    assert found == []
