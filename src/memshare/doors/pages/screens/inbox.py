@@ -96,6 +96,7 @@ def inbox(visit: Visit) -> Screen:
             "at_once": AT_ONCE,
             "back": _here(visit),
             "pools": [one.name for one in visit.pools or () if one.memories > 1],
+            "looked": {"map": [*visit.backend.concepts], "duplicates": [*visit.backend.duplicates]},
             "kind": kind,
             "missing": found.missing,
             "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
@@ -141,6 +142,8 @@ def settle_duplicate(visit: Visit) -> Done:
     if do == "forget":
         forget(visit.backend, visit.caller, visit.id("memory"))
         return Done(_here(visit), "It was forgotten.", back_from_trash([visit.id("memory")], _here(visit)))
+    if do in ("one is right", "other is right"):
+        return settle_conflict(visit)
     two, different = (visit.id("one"), visit.id("other")), do != "undecided"
     say_different(visit.backend, visit.caller, pool, two, different)
     if not different:

@@ -8,11 +8,14 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
+from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.usage import UsageLog
+from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import entry, text_of
 
 MODEL = "openai:slow"
+CARD = AgentCard(name="logic", kinds=(), model=MODEL, pool="logic")
 
 
 def calls(backend: Backend, **ended: int) -> None:
@@ -54,3 +57,19 @@ def test_tasks_that_are_all_set_aside_are_not_called_new(here: TestClient, backe
     backend.client.ledger.park(waiting, NotYet("A model is being asked about it.", 240, hold="batch"))
 
     assert re.search(r'data-name="Oldest" class="num">set aside<', here.get("/now").text)
+
+
+def test_who_sees_one_pool_is_not_told_that_no_worker_is_there(tokened: Tokened) -> None:
+    page = text_of(tokened("ada", "recall").get("/now").text)
+
+    assert "No worker is there" not in page
+    assert "Who may see all pools is shown the workers." in page
+
+
+def test_calls_that_failed_are_not_of_workers(here: TestClient, backend: Backend) -> None:
+    calls(backend, slow=43)
+    announce(backend.redis, Presence(node="one", pid=1, incarnation="a", queues=("logic",), agents=(CARD,)))
+
+    said = text_of(here.get("/now").text)
+
+    assert f"43 of the last 43 calls of {MODEL} timed out. 1 worker" in said
