@@ -110,7 +110,7 @@ def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list
     Pairs whose answers have little in common are left out: a prompt may have many good answers.
     """
     every = (_pair(memories[row], memories[column], cosine) for row, column, cosine in _alike(vectors, SAME))
-    return sorted((one for one in every if one is not None), key=lambda pair: (-pair.cosine, pair.memories))
+    return sorted((pair for pair in every if pair is not None), key=lambda pair: (-pair.cosine, pair.memories))
 
 
 def _pair(first: Memory, second: Memory, cosine: float) -> Duplicate | None:
@@ -125,17 +125,17 @@ _WEIGHTY = re.compile("no|not|non|nor|t|nie|ne|pas|sin|mai|não|nej|one|two|six|
 _ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing", "e", "n", "en"))
 
 
-def difference(one: str, other: str) -> str | None:
+def difference(answer: str, other: str) -> str | None:
     """The words in which two answers differ, such as "12 / 14": none if they say the same, None if little is in common.
 
     Articles and such, and endings of words, are no difference; a number, a name, a "not" or any longer word is.
     """
-    texts = [re.findall(r"\w+", text) for text in (one, other)]
+    texts = [re.findall(r"\w+", text) for text in (answer, other)]
     words = [[text[0].casefold(), *text[1:]] if text else [] for text in texts]  # a sentence's first word is no name
     runs = [
         {said[at : at + 3] for at in range(max(len(said) - 2, 1))} for said in (" ".join(w).casefold() for w in words)
     ]
-    if max(len(one), len(other)) > SHORT and 2 * len(runs[0] & runs[1]) < IN_COMMON * (len(runs[0]) + len(runs[1])):
+    if max(len(answer), len(other)) > SHORT and 2 * len(runs[0] & runs[1]) < IN_COMMON * (len(runs[0]) + len(runs[1])):
         return None
     left = [[word for word in own if _weighs(word, of)] for own, of in (words, words[::-1])]
     return " / ".join(" ".join(some) or "–" for some in left) if any(left) else ""

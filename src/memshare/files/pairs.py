@@ -67,7 +67,7 @@ class PairsFile(NamedTuple):
 
 
 def no_pool(pools: Iterable[str]) -> BadInput:
-    """What is said of a line that is for no pool; `pools` are those of agents."""
+    """The fault of a line that is for no pool; `pools` are those of agents."""
     there = f"; there are {', '.join(some)}" if (some := sorted({*pools} - {""})) else ""
     return BadInput(f"no pool: give one in the line, an agent that has one, or one for all lines (--pool){there}")
 

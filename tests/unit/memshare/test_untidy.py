@@ -79,7 +79,7 @@ def test_where_no_two_are_nearly_the_same_the_nearest_two_are_told() -> None:
 )
 def test_a_pair_is_a_duplicate_where_the_answers_say_the_same_too(one: str, other: str, differ: str | None) -> None:
     assert difference(one, other) == differ
-    memories = [made("What does an adult pay?", one), made("What do adults pay?", other)]
+    memories = [made("What does an adult pay?", one, created=1.0), made("What do adults pay?", other, created=2.0)]
 
     found = duplicates(memories, np.stack([at(0), at(5)]))
 

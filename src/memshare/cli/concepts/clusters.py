@@ -237,7 +237,7 @@ def draw_map(
     if as_json:
         print_json({"file": str(out), "memories": count, "clusters": groups, "sizes": list(by_size)})
     else:
-        console.print(f"Drew {counted(count)} in {groups:,} clusters: {out}")
+        console.print(f"Drew {counted(count)} in {counted(groups, 'cluster', 'clusters')}: {out}")
     if show and not webbrowser.open(out.resolve().as_uri()):
         raise MemshareError(f"No browser was found to open {str(out)!r} with.")
 

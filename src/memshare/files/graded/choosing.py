@@ -180,13 +180,14 @@ def _mean(values: Iterable[object]) -> float | None:
 
 def _score_of(runs: Sequence[GradedRun], wanted: RunChoice) -> str | None:
     """The name of the score that counts; None where runs have none, and are taken as they are."""
+    row = "row" if wanted.source == "table" else "run"
     names = Counter(name for one in runs for name, values in one.scores.items() if _mean(values) is not None)
-    there = ", ".join(one_line(f"{name!r} ({count:,} runs)") for name, count in names.most_common(10))
+    there = ", ".join(one_line(f"{name!r} ({count:,} {row}s)") for name, count in names.most_common(10))
     there = f"There are: {there}" if names else "Where scores are in a file of their own, name it: --scores"
     if wanted.score in names:
         return wanted.score
     if wanted.score:
-        what = f"no run has a number, or pass or fail, as its score {wanted.score!r}"
+        what = f"no {row} has a number, or pass or fail, as its score {wanted.score!r}"
     elif wanted.source == "table":
         return next((name for name in names if name.casefold() == "score"), None)
     elif len(names) == 1:

@@ -183,10 +183,12 @@ def test_what_somebody_cannot_decide_is_not_counted_as_needing_them(
 ) -> None:
     contradictory(memory, redis_client)
 
-    pages = [one.get("/inbox").text for one in (here, tokened("ada", "recall"), tokened("bo", "recall", "curate"))]
+    pages = [here.get("/inbox").text]  # before there is a token
+    pages += [one.get("/inbox").text for one in (tokened("ada", "recall"), tokened("bo", "recall", "curate"))]
 
     counted = [re.findall(r'id="inbox-count"[^>]*>(\d+)<', page) for page in pages]
     assert counted == [["1"], ["0"], ["1"]]
+    assert ["To decide takes a token with the right curate" in page for page in pages] == [False, True, False]
 
 
 def test_pools_that_nobody_has_looked_through_since_the_server_began_are_named(
@@ -219,7 +221,9 @@ def test_a_command_that_has_a_button_is_told_by_its_button(said: str | None, on_
 
 
 def test_a_card_of_what_was_given_up_names_no_command(here: TestClient, backend: Backend) -> None:
-    bury(backend, "logic", "No model is set; then `memshare dead retry t1` has this task answered.")
+    waiting = Entry(id="t1", task="agents.logic", queue="logic", body={"prompt": "x"}, journey="t1", stage="answer")
+    error = GiveUp("No model is set; then `memshare dead retry t1` has this task answered.")
+    backend.client.dead_letters.add(letter_for(waiting, error, tries=1))
 
     pages = [text_of(here.get(path).text) for path in ("/inbox", "/now")]
 
