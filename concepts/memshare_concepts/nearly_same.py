@@ -116,6 +116,8 @@ def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list
 def _pair(first: Memory, second: Memory, cosine: float) -> Duplicate | None:
     older, newer = sorted((first, second), key=lambda memory: (memory.created, memory.id))
     differ = difference(older.answer, newer.answer)
+    if differ is None and older.prompt is newer.prompt is None:
+        differ = ""  # the texts that are alike are the answers, in other words
     return None if differ is None else Duplicate((older.id, newer.id), min(cosine, 1.0), differ)
 
 

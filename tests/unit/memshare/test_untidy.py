@@ -92,3 +92,11 @@ def test_two_poems_on_one_task_are_no_pair() -> None:
 
     assert len(long) == 4
     assert [difference(*two) for two in combinations(long, 2)] == [None] * 6
+
+
+def test_statements_that_mean_the_same_in_other_words_are_a_pair() -> None:
+    memories = [remembered(None, answer=said)[0] for said in ("Adults pay twelve euros.", "Der Eintritt kostet 12 €.")]
+
+    [pair] = duplicates(memories, np.stack([at(0), at(5)]))
+
+    assert pair.differ == ""
