@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import NamedTuple
@@ -73,10 +74,14 @@ _DAY = 86_400.0  # seconds
 
 
 class Duplicate(NamedTuple):
-    """Two memories that are found by nearly the same text; the older one first."""
+    """Two memories that are found by nearly the same text; the older one first.
+
+    `differ` has the words in which their answers differ, where these do not say the same.
+    """
 
     memories: tuple[UUID, UUID]
     cosine: float
+    differ: str = ""
 
 
 class Thin(NamedTuple):
@@ -94,19 +99,57 @@ def nearest(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> Duplica
         cosines = np.triu(vectors[start : start + ROWS] @ vectors.T, start + 1)
         row, column = divmod(int(cosines.argmax()), len(memories))
         if (cosine := float(cosines[row, column])) > most:
-            found, most = _pair(memories[start + row], memories[column], cosine), cosine
+            two = sorted((memories[start + row], memories[column]), key=lambda memory: (memory.created, memory.id))
+            found, most = Duplicate((two[0].id, two[1].id), min(cosine, 1.0)), cosine
     return found
 
 
 def duplicates(memories: Sequence[Memory], vectors: NDArray[np.float32]) -> list[Duplicate]:
-    """Pairs with a cosine of `SAME` or more, the most alike first; `vectors` are of length 1, in the same order."""
-    found = [_pair(memories[row], memories[column], cosine) for row, column, cosine in _alike(vectors, SAME)]
-    return sorted(found, key=lambda pair: (-pair.cosine, pair.memories))
+    """Pairs with a cosine of `SAME` or more, the most alike first; `vectors` are of length 1, in the same order.
+
+    Pairs whose answers have little in common are left out: a prompt may have many good answers.
+    """
+    every = (_pair(memories[row], memories[column], cosine) for row, column, cosine in _alike(vectors, SAME))
+    return sorted((pair for pair in every if pair is not None), key=lambda pair: (-pair.cosine, pair.memories))
 
 
-def _pair(first: Memory, second: Memory, cosine: float) -> Duplicate:
+def _pair(first: Memory, second: Memory, cosine: float) -> Duplicate | None:
     older, newer = sorted((first, second), key=lambda memory: (memory.created, memory.id))
-    return Duplicate((older.id, newer.id), min(cosine, 1.0))
+    differ = difference(older.answer, newer.answer)
+    if differ is None and older.prompt is newer.prompt is None:
+        differ = ""  # the texts that are alike are the answers, in other words
+    return None if differ is None else Duplicate((older.id, newer.id), min(cosine, 1.0), differ)
+
+
+IN_COMMON = 0.6  # share of two answers' runs of three characters, from which they are about the same thing
+SHORT = 20  # characters of an answer that is a name or a number: two of them need have nothing in common
+_WEIGHTY = re.compile("no|not|non|nor|t|nie|ne|pas|sin|mai|não|nej|one|two|six|ten|elf|un|dix")  # "t" of "isn't"
+_ENDINGS = frozenset(("", "s", "es", "d", "ed", "ing", "e", "n", "en"))
+
+
+def difference(answer: str, other: str) -> str | None:
+    """The words in which two answers differ, such as "12 / 14": none if they say the same, None if little is in common.
+
+    Articles and such, and endings of words, are no difference; a number, a name, a "not" or any longer word is.
+    """
+    texts = [re.findall(r"\w+", text) for text in (answer, other)]
+    words = [[text[0].casefold(), *text[1:]] if text else [] for text in texts]  # a sentence's first word is no name
+    runs = [
+        {said[at : at + 3] for at in range(max(len(said) - 2, 1))} for said in (" ".join(w).casefold() for w in words)
+    ]
+    if max(len(answer), len(other)) > SHORT and 2 * len(runs[0] & runs[1]) < IN_COMMON * (len(runs[0]) + len(runs[1])):
+        return None
+    left = [[word for word in own if _weighs(word, of)] for own, of in (words, words[::-1])]
+    return " / ".join(" ".join(some) or "–" for some in left) if any(left) else ""
+
+
+def _weighs(word: str, others: Sequence[str]) -> bool:
+    """True for a word that says something, and that is not, in another form, among others."""
+    said = word.casefold()
+    if len(word) <= 3 and word == said and not word.isdigit() and not _WEIGHTY.fullmatch(said):
+        return False
+    forms = {said + end for end in _ENDINGS} | {said.removesuffix(end) for end in _ENDINGS}
+    return forms.isdisjoint(map(str.casefold, others))
 
 
 def thin(memories: Sequence[Memory]) -> list[Thin]:

@@ -232,18 +232,19 @@ def test_the_map_has_every_memory_and_a_purge_leaves_its_file(terminal: Terminal
 
 
 def test_what_may_be_untidy_is_listed_and_nothing_is_changed(terminal: Terminal) -> None:
-    copy = memory("logic", f"{CARDS[1].prompt} ", "So.", {})
-    bring_in(terminal, copy)
+    copy = memory("logic", f"{CARDS[1].prompt} ", f"{CARDS[1].answer}!", {})
+    short = memory("logic", "What is said in short?", "So.", {})
+    bring_in(terminal, copy, short)
     before = terminal.json("memories", "stats")["by_pool"]
 
     found = terminal.json("memories", "untidy", "--pool", "logic", "--days", "0")
 
     assert any(str(copy.id) in pair["memories"] for pair in found["duplicates"])
-    assert str(copy.id) in [one["memory"] for one in found["thin"]]
+    assert str(short.id) in [one["memory"] for one in found["thin"]]
     assert str(copy.id) in found["never_of_use"]
     assert str(copy.id)[:8] in terminal.run("memories", "untidy", "--pool", "logic").stdout
     assert terminal.json("memories", "stats")["by_pool"] == before
-    terminal.run("memories", "forget", str(copy.id), "--yes")
+    terminal.run("memories", "forget", str(copy.id), str(short.id), "--yes")
 
 
 def test_what_a_name_or_a_prompt_says_commands_neither_terminal_nor_page(terminal: Terminal, tmp_path: Path) -> None:

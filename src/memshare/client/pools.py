@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID, uuid4
 
 import redis
@@ -25,7 +25,7 @@ from memshare_llm.limits.usage import UsageLog
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
-from memshare_memory.memory import Memory
+from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.stores.store import Where
 from memshare_scorer.grading import cannot_grade, is_checked
 from memshare_scorer.rubric import find_rubric
@@ -148,6 +148,12 @@ def unread(cards: Iterable[AgentCard], pools: Iterable[str]) -> str:
         f'No agent answers from this pool: {", ".join(map(repr, alone))}. Write pool = "{alone[0]}" into the file of '
         f"an agent (docs/agents.md), or bring the memories into the pool of one: {theirs}."
     )
+
+
+def require_kind(cards: Mapping[str, AgentCard], agent: str | None, kind: str | None) -> None:
+    """Raises `BadInput` where a memory's agent is there, and has no such kind of tasks."""
+    if agent in cards and kind != KNOWLEDGE:
+        cards[agent].require_kind(kind)
 
 
 def new_ids(client: Client, ids: Sequence[UUID]) -> set[UUID]:

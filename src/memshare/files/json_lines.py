@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from memshare.files.training_data import NAMES
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import loads, readable
+from memshare_broker.wire.forms import WORKBOOK, loads, readable
 from memshare_broker.wire.messages import AgentTask
 from memshare_broker.wire.same_text import refuse_half_characters
 
@@ -118,6 +118,8 @@ _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 def decode(raw: bytes, name: str) -> str:
     """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
+    if raw.startswith(b"PK\x03\x04"):
+        raise BadInput(f"{name} is a workbook, or another zip file. {WORKBOOK}")
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
             raise BadInput(f"{name} is {encoding} text; expected UTF-8. `iconv -f {encoding} -t UTF-8` makes it that.")
@@ -177,10 +179,21 @@ def read_object(line: str) -> dict[str, Any]:
     return value
 
 
-def read_objects(file: Path, what: str, made: Callable[[dict[str, Any]], T]) -> tuple[list[tuple[int, T]], list[str]]:
-    """The object made of each line of a file, with its number; and the faults of other lines, which `what` calls."""
-    found, faults = [], []
-    for number, text in read_lines(file):
+def read_objects(
+    file: Path, what: str, made: Callable[[dict[str, Any]], T], such: str = ""
+) -> tuple[list[tuple[int, T]], list[str]]:
+    """The object made of each line of a file, with its number; and the faults of other lines, which `what` calls.
+
+    Raises `BadInput` for a table where it is told what such a line looks like.
+    """
+    found, faults, lines = [], [], list(read_lines(file))
+    first = lines[0][1].lstrip() if lines else "{"
+    if such and not first.startswith(("{", "[")) and re.search("[,;\t]", first):
+        raise BadInput(
+            f"{file} has no JSON, and seems to be a table. Each line is an object here, such as {such}."
+            " `memshare memories import` takes tables (CSV)."
+        )
+    for number, text in lines:
         try:
             found.append((number, made(read_object(text))))
         except ValidationError as error:

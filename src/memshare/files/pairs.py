@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -11,9 +11,10 @@ from uuid import UUID
 from pydantic import ValidationError
 
 from memshare.client.client import Client
-from memshare.client.pools import pools_known
+from memshare.client.pools import pools_known, require_kind
 from memshare.files.json_lines import NoExample, as_pair, read_lines, read_object, refuse
 from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.presence import AgentCard
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import readable, refuse_too_long
 from memshare_broker.wire.same_text import is_blank
@@ -29,7 +30,7 @@ def unknown_pools(client: Client, found: PairsFile) -> str:
     unknown = sorted(set(lines) - known)
     if not unknown:
         return ""
-    names = ", ".join(f"{one!r} ({lines[one]:,} of its lines)" for one in unknown[:5])
+    names = ", ".join(f"{one!r} ({lines[one]:,} line{'s' * (lines[one] > 1)})" for one in unknown[:5])
     return f"nobody has the pool {names}. There are: {', '.join(sorted(known))}."
 
 
@@ -65,21 +66,39 @@ class PairsFile(NamedTuple):
         return [one.id for one in self.whole] + [memory_id(one.pool, one.prompt, one.answer) for one in self.pairs]
 
 
+def no_pool(pools: Iterable[str]) -> BadInput:
+    """The fault of a line that is for no pool; `pools` are those of agents."""
+    there = f"; there are {', '.join(some)}" if (some := sorted({*pools} - {""})) else ""
+    return BadInput(f"no pool: give one in the line, an agent that has one, or one for all lines (--pool){there}")
+
+
 def read_pairs(
-    file: Path, pool: str | None, pool_of_agent: Pools, submitter: str = "anonymous", limit: int = PROMPT_LIMIT
+    file: Path,
+    pool: str | None,
+    pool_of_agent: Pools,
+    submitter: str = "anonymous",
+    limit: int = PROMPT_LIMIT,
+    cards: Mapping[str, AgentCard] = {},
+    wrong: Callable[[PairsFile], list[str]] = lambda _: [],
 ) -> PairsFile:
-    """The memories and pairs of a file; raises `BadInput` that names the wrong lines."""
-    found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit)
-    refuse([f"{file}:{number}: {fault}" for number, fault in faults], "Nothing was imported.")
+    """The memories and pairs of a file; raises `BadInput` that names the wrong lines, and what else is `wrong`."""
+    found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit, cards)
+    refuse([*wrong(found), *(f"{file}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
     return found
 
 
 def pairs_of(
-    lines: Iterable[tuple[int, str]], pool: str | None, pool_of_agent: Pools, submitter: str, limit: int
+    lines: Iterable[tuple[int, str]],
+    pool: str | None,
+    pool_of_agent: Pools,
+    submitter: str,
+    limit: int,
+    cards: Mapping[str, AgentCard] = {},
 ) -> tuple[PairsFile, list[tuple[int, str]]]:
     """The same of numbered lines, and what is wrong with the other lines.
 
-    A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none.
+    A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none. The kind is
+    checked of agents whose `cards` are there.
     """
     found, faults = PairsFile([], [], []), []
     for number, line in lines:
@@ -95,9 +114,10 @@ def pairs_of(
             if value.get("pool") is None:
                 value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
             if value["pool"] is None:
-                raise BadInput("no pool: give one in the line, an agent that has one, or one for all lines (--pool)")
+                raise no_pool(pool_of_agent.values())
             pair = NewMemory.model_validate({"submitter": submitter, **value, "new_pool": True})
             refuse_too_long(limit, prompt=pair.prompt, answer=pair.answer)
+            require_kind(cards, pair.agent, pair.kind)
             found.pairs.append(pair)
         except NoExample:
             found.left_out.append(number)

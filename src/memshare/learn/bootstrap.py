@@ -59,7 +59,8 @@ def read_standard_answers(
             raise BadInput('no agent: give one as "agent" in the line, or with --agent')
         return _checked(StandardAnswer.model_validate(line), cards, limit, with_prompts)
 
-    found, faults = read_objects(file, "the line", made)
+    prompt = '"prompt": "…", ' if with_prompts else ""
+    found, faults = read_objects(file, "the line", made, f'{{"agent": "logic", {prompt}"answer": "…"}}')
     refuse(faults, "Nothing was submitted.")
     if not found:
         raise BadInput(f"{str(file)!r} has no lines.")

@@ -116,7 +116,7 @@ class _Work:
                     raise
                 if _is_so(is_gone):
                     raise TryAgain("Who asked has gone.") from None
-        raise TryAgain(f"It took more than {WITHIN:.0f} seconds. Try again, or use the command line.", 60)
+        raise TryAgain(f"It took more than {WITHIN:.0f} seconds. Try again.", 60)
 
 
 computed, answered = Apart(), Apart()

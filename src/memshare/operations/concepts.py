@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import islice
@@ -308,20 +308,20 @@ def say_different(
 def left_of(backend: Backend, pool: str) -> list[DuplicateReply]:
     """The duplicates found last in a pool, without pairs that were decided on, or are gone or hidden, since."""
     _, found = backend.duplicates[pool]
-    cosines = {(one.memories[0].memory.id, one.memories[1].memory.id): one.cosine for one in found.duplicates}
+    known = {(one.memories[0].memory.id, one.memories[1].memory.id): one for one in found.duplicates}
     with backend.reaching():
-        pairs = but_different(backend.redis, pool, list(cosines))
-    return _judged(backend.client.memories, {two: cosines[two] for two in pairs})
+        pairs = but_different(backend.redis, pool, list(known))
+    return _judged(backend.client.memories, [(two, known[two].cosine, known[two].differ) for two in pairs])
 
 
-def _judged(memory: MemoryClient, cosines: Mapping[Two, float]) -> list[DuplicateReply]:
-    """Pairs of which both are there and shown."""
-    judged = memory.judge([one for two in cosines for one in two])
+def _judged(memory: MemoryClient, found: Sequence[tuple[Two, float, str]]) -> list[DuplicateReply]:
+    """Pairs of which both are there and shown, and are no contradiction."""
+    judged = memory.judge([one for two, _, _ in found for one in two])
     known = {one.memory.id: one for one in judged if one.memory.status == "active"}
     return [
-        DuplicateReply(memories=(known[one], known[other]), cosine=cosine)
-        for (one, other), cosine in cosines.items()
-        if one in known and other in known
+        DuplicateReply(memories=(known[one], known[other]), cosine=cosine, differ=differ)
+        for (one, other), cosine, differ in found
+        if one in known and other in known and other not in known[one].conflicts
     ]
 
 
@@ -335,9 +335,9 @@ def _looked(settings: Settings, pool: str) -> DuplicatesReply:
         every = memory.every(Where(pool=pool, status="active"))
         memories, vectors = vectors_of(memory, islice(every, LOOKED_AT))
         found = nearly_same(memories, vectors)
-        pairs = _judged(memory, {one.memories: one.cosine for one in found[:MOST]})
+        pairs = _judged(memory, found[:MOST])
         far = None if found else nearest(memories, vectors)
-        below = _judged(memory, {far.memories: far.cosine}) if far else []
+        below = _judged(memory, [far]) if far else []
     looked = DuplicatesReply(pool=pool, looked_at=len(memories), found=len(found), duplicates=tuple(pairs))
     return looked.model_copy(update={"nearest": next(iter(below), None)})
 

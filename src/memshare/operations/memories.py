@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -13,7 +14,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
-from memshare.client.pools import grade_again, grader_of, new_ids, unread
+from memshare.client.pools import grade_again, grader_of, new_ids, require_kind, unread
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
     Forgotten,
@@ -26,7 +27,7 @@ from memshare.client.rest.calls.memories import (
     TrashedMemory,
     TrashReply,
 )
-from memshare.files.graded.choosing import RunChoice, choose
+from memshare.files.graded.choosing import SAME, RunChoice, choose
 from memshare.files.graded.runs import records_of
 from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
@@ -75,21 +76,28 @@ def import_memories(
 ) -> ImportReply:
     """Bring in the memories of a file, or say what would be; raises `BadInput` that names the wrong lines."""
     # It takes every right, as exported memories come with their scores and submitters, whoever says so.
-    pool_of_agent = {name: next(iter(card.shared), "") for name, card in backend.cards().items()}
-    limit, why, faults = backend.settings.prompt_limit, dict[str, int](), list[tuple[int, str]]()
+    cards = backend.cards()
+    pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
+    limit, faults = backend.settings.prompt_limit, list[tuple[int, str]]()
     if source:
         wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
-        chosen = choose(graded_runs(records_of(lines, "the file"), source), wanted, {}, caller.name, limit)
-        why = {reason: len(ids) for reason, ids in chosen.left_out.items()}
+        chosen = choose(
+            graded_runs(records_of(lines, "the file"), source), wanted, pool_of_agent, caller.name, limit, cards=cards
+        )
+        why = Counter({reason: len(ids) for reason, ids in chosen.left_out.items()})
         found = chosen.pairs
     else:
-        found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit)
+        found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit, cards)
+        why = +Counter({SAME: len(found.ids) - len({*found.ids}), "weight 0": len(found.left_out)})
     refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
-    new = new_ids(backend.client, found.ids)
+    new, silent = new_ids(backend.client, found.ids), unread(cards.values(), found.pools)
     if not dry_run:
-        refuse([f"line {one.line}: {one.why}" if one.line else one.why for one in refused], "Nothing was imported.")
+        refuse(
+            [f"line {one.line}: {one.why}" if one.line else f"{one.why} {silent}" for one in refused],
+            "Nothing was imported.",
+        )
         fresh = [one for one in found.whole if one.id in new] if source else found.whole
         for _ in bring_in(backend.client, found._replace(whole=fresh)):
             pass
@@ -97,11 +105,11 @@ def import_memories(
     return ImportReply(
         new=len(new),
         there=len(set(found.ids) - new),
-        left_out=len(found.left_out) + sum(why.values()),
+        left_out=why.total(),
         why=why,
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
-        unread=unread(backend.cards().values(), found.pools),
+        unread=silent,
     )
 
 
@@ -156,6 +164,7 @@ def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
 def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     """Bring a memory in; the same again is the same memory, and keeps its history."""
     caller.require_pool(form.pool)
+    require_kind(backend.cards(), form.agent, form.kind)
     backend.checked_text(form.answer, "answer")
     backend.checked_text(form.prompt or "", "prompt")
     new_pool = form.new_pool or caller.pools is not None

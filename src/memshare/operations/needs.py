@@ -167,6 +167,12 @@ def needs(backend: Backend, caller: Caller, limit: Annotated[int, Field(ge=1, le
     return NeedsReply(total=len(found), needs=tuple(found[:limit]), missing=tuple(missing))
 
 
+def may_decide(caller: Caller, need: Need) -> bool:
+    """True where somebody who may be told of a need may decide it, too."""
+    is_operating = need.kind in ("dead letter", "rubric") or (need.kind == "recheck" and not need.memories)
+    return caller.may("admin" if is_operating else "curate")
+
+
 def _conflicts(look: Look) -> Iterator[Need]:
     for one in contradictions(look.backend.client.memories, look.pools):
         # One that lost to another memory is not shown, whatever is said of these two.
@@ -202,7 +208,7 @@ def _duplicates(look: Look) -> Iterator[Need]:
             ids = " ".join(str(each.memory.id) for each in one.memories)
             yield Need(
                 kind="duplicate", key=f"duplicate {ids}", since=None, pool=pool, memories=one.memories,
-                cosine=one.cosine,
+                cosine=one.cosine, why=f"Their answers differ: {one.differ}" if one.differ else None,
             )  # fmt: skip
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from memshare_concepts.nearly_same import Thin, duplicates, nearest, never_of_use, thin
+from memshare_concepts.nearly_same import Thin, difference, duplicates, nearest, never_of_use, thin
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import Credibility, Memory
 from tests.support.memories import at, remembered
@@ -56,3 +59,44 @@ def test_where_no_two_are_nearly_the_same_the_nearest_two_are_told() -> None:
     assert {memories[0].id, memories[1].id} != {*found.memories}
     assert 0.7 < found.cosine < 0.8
     assert nearest(memories[:1], np.stack([at(0)])) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        ("An adult pays 12 euros.", "Adults pay 12 euros.", ""),
+        ("On Mondays the museum is closed.", "The museum is closed on Mondays.", ""),
+        ("An adult pays 12 euros.", "An adult pays 14 euros.", "12 / 14"),
+        ("It is led by Ann Lee.", "It is led by Tom Lee.", "Ann / Tom"),
+        ("Dogs may come in.", "Dogs may not come in.", "– / not"),
+        ("He is here today.", "He isn't here today.", "– / t"),
+        ("It opens at six.", "It opens at ten.", "six / ten"),
+        ("The museum is open today.", "The museum is closed today.", "open / closed"),
+        ("The fee is thirty euros.", "The fee is thirteen euros.", "thirty / thirteen"),
+        ("A clock.", "A watch.", "clock / watch"),
+        ("The sea lies grey below the tower of stone.", "Lanterns burn where ships were lost at night.", None),
+    ],
+)
+def test_a_pair_is_a_duplicate_where_the_answers_say_the_same_too(one: str, other: str, differ: str | None) -> None:
+    assert difference(one, other) == differ
+    memories = [made("What does an adult pay?", one, created=1.0), made("What do adults pay?", other, created=2.0)]
+
+    found = duplicates(memories, np.stack([at(0), at(5)]))
+
+    assert [pair.differ for pair in found] == ([] if differ is None else [differ])
+
+
+def test_two_poems_on_one_task_are_no_pair() -> None:
+    texts = (Path(__file__).parents[3] / "README.md").read_text().split("\n\n")
+    long = [text for text in texts if len(text) > 400][:4]
+
+    assert len(long) == 4
+    assert [difference(*two) for two in combinations(long, 2)] == [None] * 6
+
+
+def test_statements_that_mean_the_same_in_other_words_are_a_pair() -> None:
+    memories = [remembered(None, answer=said)[0] for said in ("Adults pay twelve euros.", "Der Eintritt kostet 12 €.")]
+
+    [pair] = duplicates(memories, np.stack([at(0), at(5)]))
+
+    assert pair.differ == ""

@@ -5,6 +5,7 @@ const [head, ...memories] = at("data").textContent.trim().split("\n").map(line =
 for (const one of memories) one.text = [one.topic, one.prompt, one.answer].join("\n").toLowerCase();
 const groupings = head.sizes.map(() => null);  // of each size, made when it is first shown
 const begun = head.sizes.findIndex(one => one.size === head.size);
+const counted = (number, one, more = `${one}s`) => `${number} ${number === 1 ? one : more}`;
 let size, clusters, levels, deepest, above, inside;
 
 const clusterOf = one => clusters.get(one.clusters[size]);

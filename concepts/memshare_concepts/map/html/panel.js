@@ -40,6 +40,6 @@ function search() {
   const groups = head.sizes[size].clusters.filter(one => [one.name, ...one.topics].join("\n").toLowerCase().includes(wanted));
   const found = memories.filter(one => one.text.includes(wanted));
   hits = new Set(found);
-  at("found").replaceChildren(text("p", `${found.length} memories, ${groups.length} clusters`, "dim"), listed(groups, 20), listed(found));
+  at("found").replaceChildren(text("p", `${counted(found.length, "memory", "memories")}, ${counted(groups.length, "cluster")}`, "dim"), listed(groups, 20), listed(found));
   drawShown();
 }

@@ -5,7 +5,7 @@ function drawShown() { if (boardShown()) drawBoard(); else draw(); }
 function show(place) {  // the clusters of a size
   group(place);
   at("size").textContent = head.sizes[size].size;
-  at("about").textContent = `${memories.length} memories in ${deepest.length} clusters · ${head.made}`;
+  at("about").textContent = `${counted(memories.length, "memory", "memories")} in ${counted(deepest.length, "cluster")} · ${head.made}`;
   if (chosen && isCluster(chosen)) chosen = null;
   colourAll();
   if (boardShown()) sortBoard();

@@ -60,7 +60,7 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
         seen[said] += 1
         return str(derived_id("line", run, *said, str(seen[said] - 1))), agent, body
 
-    found, faults = read_objects(file, "the line", made)
+    found, faults = read_objects(file, "the line", made, '{"agent": "logic", "prompt": "…"}')
     return [TaskLine(number, *line) for number, line in found], faults
 
 

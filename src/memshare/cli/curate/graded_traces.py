@@ -10,10 +10,11 @@ from typing import Annotated
 import typer
 
 from memshare.client.client import Client
+from memshare.client.pools import require_kind
 from memshare.files.graded.choosing import FIELD, GradedFile, RunChoice, choose, presidio, programs, read_runs
 from memshare.files.graded.sources import Source
 from memshare.terminal.console import console, errors, one_line, print_json, progress_bar, short, table
-from memshare.terminal.ids import counted, the_pool
+from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory
 
@@ -37,15 +38,13 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would come in,
 EXAMPLES = 5
 
 
-def read_graded(
-    client: Client, files: Sequence[Path], wanted: RunChoice, submitter: str, *, mask: bool
-) -> tuple[int, GradedFile]:
-    """How many runs there are, and those that are chosen."""
+def read_graded(client: Client, files: Sequence[Path], wanted: RunChoice, submitter: str, *, mask: bool) -> GradedFile:
+    """The runs of the files that are chosen."""
     cards = client.agents()
     if wanted.agent and not wanted.agent.startswith(FIELD) and wanted.agent not in cards:
         raise BadInput(f"No agent is called {wanted.agent!r}. There are: {', '.join(sorted(cards))}.")
-    if wanted.pool is None and wanted.agent is None:
-        wanted = wanted._replace(pool=the_pool(client, None))
+    if not (wanted.kind or "").startswith(FIELD):
+        require_kind(cards, wanted.agent, wanted.kind)
     masked = presidio() if mask else str
     with errors.status("Reading …"):
         runs = read_runs(files, wanted.source)
@@ -54,13 +53,13 @@ def read_graded(
     limit = client.settings.prompt_limit
     with progress_bar("Choosing", len(runs)) as bar:
         advance = partial(bar, advance=1)
-        found = choose(runs, wanted, pools, submitter, limit, grade=grade, masked=masked, advance=advance)
-    return len(runs), found
+        return choose(runs, wanted, pools, submitter, limit, cards=cards, grade=grade, masked=masked, advance=advance)
 
 
-def show_graded(found: GradedFile, runs: int, fresh: Sequence[Memory], *, dry_run: bool, as_json: bool) -> None:
+def show_graded(found: GradedFile, source: Source, fresh: Sequence[Memory], *, dry_run: bool, as_json: bool) -> None:
     """Say how many of the runs came in, of which `fresh` are new, and why the others were left out."""
     there = len(found.memories) - len(fresh)
+    runs, row = len(found.memories) + sum(map(len, found.left_out.values())), "row" if source == "table" else "run"
     if as_json:
         counts = {"runs": runs, "imported": len(found.memories), "new": len(fresh), "there": there}
         left_out = {why: len(ids) for why, ids in found.left_out.items()}
@@ -69,12 +68,12 @@ def show_graded(found: GradedFile, runs: int, fresh: Sequence[Memory], *, dry_ru
         return
     said = "Nothing was done. It would import" if dry_run else "Imported"
     console.print(
-        f"{said} {counted(len(found.memories))} of {runs:,} runs: {len(fresh):,} new, {there:,} there already."
-        f"{_by(found)}"
+        f"{said} {counted(len(found.memories))} of {counted(runs, row, f'{row}s')}: {len(fresh):,} new,"
+        f" {there:,} there already.{_by(found)}"
     )
     if found.left_out:
         rows = [(why, len(ids), short(", ".join(ids[:2]))) for why, ids in found.left_out.items()]
-        console.print(table("left out, as", "runs", "such as", rows=rows))
+        console.print(table("left out, as", f"{row}s", "such as", rows=rows))
     if dry_run:
         examples = [
             ("–" if one.score is None else f"{one.score:.0f}", one_line(f"{one.prompt} → {one.answer}"))

@@ -92,12 +92,21 @@ def untidy(
         )
         return
     by_id = {memory.id: memory for memory in memories}
+    same, other = ([one for one in same if bool(one.differ) == differ] for differ in (False, True))
     _print(
         f"Nearly the same: {len(same):,}",
         ("cosine", "id", "and", "prompt"),
         [
             (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]), _text(by_id[one.memories[0]]))
             for one in same[:limit]
+        ],
+    )
+    _print(
+        f"Of nearly the same question, with another answer: {len(other):,}",
+        ("cosine", "id", "and", "they differ in"),
+        [
+            (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]), one_line(one.differ))
+            for one in other[:limit]
         ],
     )
     _print(

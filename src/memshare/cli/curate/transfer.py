@@ -28,15 +28,16 @@ from memshare.cli.curate.graded_traces import (
 from memshare.cli.options import Chosen, Json, OnlyPool, Submitter, Yes
 from memshare.client.answering import paid_chat
 from memshare.client.client import Client
-from memshare.client.pools import encoder_in_use, new_ids, unread
+from memshare.client.pools import encoder_in_use, new_ids, pools_known, unread
 from memshare.files.graded.choosing import RunChoice
+from memshare.files.json_lines import refuse
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.data_folder import connected
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
-from memshare.terminal.ids import counted, require_pool, the_pool
+from memshare.terminal.ids import counted, require_pool
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
@@ -331,24 +332,31 @@ def import_memories(
     Example: memshare memories import handbook.pdf --pool reasoning --facts
     """
     client = Client()
-    limit = client.settings.prompt_limit
+    limit, cards = client.settings.prompt_limit, client.agents()
+
+    def wrong(found: PairsFile) -> list[str]:
+        unknown = "" if new_pool else unknown_pools(client, found)
+        return [f"{unknown} --new-pool begins it. {unread(cards.values(), found.pools)}"] if unknown else []
+
     source = source or ("table" if file.suffix.lower() in (".csv", ".tsv") else None)
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
-        runs, graded = read_graded(client, files, wanted, submitter, mask=mask)
+        graded = read_graded(client, files, wanted, submitter, mask=mask)
         found = graded.pairs
     elif any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
         raise BadInput("--score, --dry-run and such go with --from, which names the tool that wrote the file.")
     elif is_document(file):
-        found = read_statements(file, the_pool(client, pool), submitter, limit)
+        if pool is None:
+            there = ", ".join(sorted(pools_known(client)))
+            raise BadInput(f"Nothing was imported: a document names no pool. Give one with --pool; there are {there}.")
+        found = read_statements(file, pool, submitter, limit)
     elif facts:
         raise BadInput(f"--facts takes a document: text, Markdown, HTML or PDF. {str(file)!r} is none.")
     else:
-        pool_of_agent = {card.name: next(iter(card.shared), "") for card in client.agents().values()}
-        found = read_pairs(file, pool, pool_of_agent, submitter, limit)
-    if not new_pool and (unknown := unknown_pools(client, found)):
-        raise BadInput(f"Nothing was imported: {unknown} --new-pool begins it.")
+        pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
+        found = read_pairs(file, pool, pool_of_agent, submitter, limit, cards, wrong)
+    refuse(wrong(found), "Nothing was imported.")
     if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
@@ -357,15 +365,17 @@ def import_memories(
         fresh = [memory for memory in found.whole if memory.id in unknown_ids]
         if not dry_run:
             _bring_in(client, found._replace(whole=fresh))
-        show_graded(graded, runs, fresh, dry_run=dry_run, as_json=as_json)
+        show_graded(graded, source, fresh, dry_run=dry_run, as_json=as_json)
         return
-    new = len(unknown_ids)
+    new, each = len(unknown_ids), len(set(ids))
     _bring_in(client, found)
     if as_json:
-        more = {"left_out": left_out} if left_out else {}
-        print_json({"imported": len(ids), "new": new, "there": len(ids) - new} | more)
+        more = {"left_out": left_out, "doubled": len(ids) - each}
+        print_json({"imported": each, "new": new, "there": each - new} | {what: n for what, n in more.items() if n})
         return
-    console.print(f"Imported {counted(len(ids))}: {new:,} new, {len(ids) - new:,} were there already.")
+    console.print(f"Imported {counted(each)}: {new:,} new, {each - new:,} were there already.")
+    if len(ids) > each:
+        console.print(f"{counted(len(ids) - each, 'line', 'lines')} left out: the same again as an earlier line.")
     if left_out:
         console.print(f"{counted(left_out, 'line')} left out: an answer with the weight 0 is no example.")
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
-from memshare.operations.needs import needs
+from memshare.operations.needs import MOST, may_decide, needs
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import MemshareError
 
@@ -58,7 +58,8 @@ class Needs:
 
     def _look(self, caller: Caller) -> Count:
         try:
-            found = needs(self._backend, caller)
+            found = needs(self._backend, caller, MOST)
         except (MemshareError, *DOWN) as error:
             return Count(away=str(error))
-        return Count(found.total, STARTING if found.missing and self._backend.is_starting else " ".join(found.missing))
+        total = found.total - sum(not may_decide(caller, one) for one in found.needs)
+        return Count(total, STARTING if found.missing and self._backend.is_starting else " ".join(found.missing))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -77,6 +79,22 @@ MENU = (
     ("/access", "Access"),
 )
 """Path and name, in the order of the menu."""
+
+
+LABELS = {
+    "'new_pool'": "“New pools may begin”", r" \(--pool\)": ": “Pool of lines that name none”",
+    "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
+    "--score": "“Score that counts”", "--at-least|at_least(?=:)": "“From which value on”",
+    "Run `memshare rubric approve [^`]*`, then `[^`]*`": "Approve it in “Needs you”, then press “Try again”",
+    "`memshare dead retry [^`]*` (has|sends)": r"“Try again” \1",
+    "`memshare agents` (?=lists)": "“Agents” ", "`memshare retriever status` (?=counts)": "“Does it help” ",
+}  # fmt: skip
+"""Words for programs and command lines → those of the page."""
+
+
+def labelled(fault: str | None) -> str:
+    """A fault in the words of the page."""
+    return functools.reduce(lambda text, one: re.sub(*one, text), LABELS.items(), fault or "")
 
 
 def _cleaned(value: Any) -> Any:
@@ -169,6 +187,7 @@ def _environment() -> Environment:
     )
     for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
         made.filters[function.__name__] = function
+    made.filters["labelled"] = labelled
     made.globals |= {"OFFLINE": OFFLINE, "MEANINGS": MEANINGS, "STATES": STATES, "OUTCOMES": OUTCOMES, "MENU": MENU}
     made.globals["part"] = made.get_template("parts.html.j2").module
     return made

@@ -11,11 +11,13 @@ from statistics import fmean, median
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from memshare.client.pools import require_kind
 from memshare.extras import names_extra
 from memshare.files.graded.runs import GradedRun, read_text, records_of
 from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
-from memshare.files.pairs import PairsFile
+from memshare.files.pairs import PairsFile, no_pool
 from memshare_broker.errors import BadInput, GiveUp
+from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import LONGEST_LABEL, checked, one_line
 from memshare_broker.wire.grades import CriterionScore, Score
 from memshare_memory.memory import Memory, memory_id
@@ -25,7 +27,7 @@ FIELD = "field:"
 NO_TEXT, NO_SCORE, UNDER = "no prompt or no answer", "no such score", "under the score"
 TOOLS, TOO_LONG, SAME = "calls of tools", "too long", "the same pair again"
 HALF = "half a character in it"
-NO_AGENT, REFUSED = "no agent of that name", "its rubric's program refused it"
+NO_AGENT, NO_KIND, REFUSED = "no agent of that name", "no such kind of its agent", "its rubric's program refused it"
 
 Grade = Callable[[str | None, str | None, str, str], Score | None]
 """The grade of an agent's kind, prompt and answer by its rubric's programs; None where it takes a model."""
@@ -70,12 +72,14 @@ def choose(
     submitter: str,
     limit: int,
     *,
+    cards: Mapping[str, AgentCard] = {},
     grade: Grade = lambda *_: None,
     masked: Callable[[str], str] = str,
     advance: Callable[[], object] = bool,
 ) -> GradedFile:
-    """Choose the runs that come in; raises `BadInput` where it is not clear by which score, scale or value.
+    """Choose the runs that come in; raises `BadInput` where the score, its scale, the value or the pool is unclear.
 
+    The pool is `wanted.pool`, else that of a table's row or its agent's. Kinds are checked of agents with `cards`.
     A memory has the run's score out of 100, with its name and source beside it, or the grade of its rubric's programs.
     `advance` is called for each run.
     """
@@ -85,11 +89,21 @@ def choose(
     memories, left_out = dict[UUID, Memory](), defaultdict[str, list[str]](list)
     for run in runs:
         advance()
-        agent, kind, value = _said(run, wanted.agent), _said(run, wanted.kind), values.get(run.id)
-        pool = wanted.pool or pool_of_agent.get(agent or "", "")
+        value = values.get(run.id)
+        own = [f"{FIELD}{name}" if wanted.source == "table" else None for name in ("agent", "kind", "pool")]
+        agent, kind = _said(run, wanted.agent or own[0]), _said(run, wanted.kind or own[1])
+        pool = wanted.pool or _said(run, own[2]) or pool_of_agent.get(agent or "", "")
+        if not pool and wanted.agent is None and agent is None:
+            raise BadInput(f"Nothing was imported: {one_line(run.id)!r} has {no_pool(pool_of_agent.values())}.")
+        if wanted.source == "table":  # rows that say the same are one run, with each row's value of a column
+            left_out[SAME] += [run.id] * (max(map(len, run.scores.values()), default=1) - 1)
         grades: Score | None = None
         is_under = value is not None and least is not None and value < least
         why = _refused(run, limit) or (UNDER if is_under else None if pool else NO_AGENT)
+        try:
+            require_kind(cards, agent, kind)
+        except BadInput:
+            why = why or NO_KIND
         if why is None:
             grades, why = _graded(grade, agent, kind, run)
         if why is None and score and value is None and grades is None:
@@ -104,7 +118,8 @@ def choose(
         worth = _worth(run, wanted.source, score, value, scale, grades)
         told = {"id": name, "pool": pool, "prompt": prompt, "answer": answer, "agent": agent, "kind": kind}
         memories[name] = checked(Memory, one_line(f"The run {run.id}"), **told, submitter=submitter, **worth)
-    return GradedFile(list(memories.values()), dict(left_out), score, least, scale)
+    some = {why: ids for why, ids in left_out.items() if ids}
+    return GradedFile(list(memories.values()), some, score, least, scale)
 
 
 def _graded(grade: Grade, agent: str | None, kind: str | None, run: GradedRun) -> tuple[Score | None, str | None]:
@@ -165,13 +180,14 @@ def _mean(values: Iterable[object]) -> float | None:
 
 def _score_of(runs: Sequence[GradedRun], wanted: RunChoice) -> str | None:
     """The name of the score that counts; None where runs have none, and are taken as they are."""
+    row = "row" if wanted.source == "table" else "run"
     names = Counter(name for one in runs for name, values in one.scores.items() if _mean(values) is not None)
-    there = ", ".join(one_line(f"{name!r} ({count:,} runs)") for name, count in names.most_common(10))
+    there = ", ".join(one_line(f"{name!r} ({count:,} {row}s)") for name, count in names.most_common(10))
     there = f"There are: {there}" if names else "Where scores are in a file of their own, name it: --scores"
     if wanted.score in names:
         return wanted.score
     if wanted.score:
-        what = f"no run has a number, or pass or fail, as its score {wanted.score!r}"
+        what = f"no {row} has a number, or pass or fail, as its score {wanted.score!r}"
     elif wanted.source == "table":
         return next((name for name in names if name.casefold() == "score"), None)
     elif len(names) == 1:

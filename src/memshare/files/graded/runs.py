@@ -21,7 +21,7 @@ from memshare_broker.wire.messages import written
 Record = dict[str, Any]
 
 MOST_BYTES = 512 * 2**20  # of a file, unpacked
-_GZIP, _ZIP, _PARQUET = b"\x1f\x8b", b"PK\x03\x04", b"PAR1"
+_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 
 
 def read_text(file: Path) -> str:
@@ -37,10 +37,8 @@ def read_text(file: Path) -> str:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
     if len(found) > MOST_BYTES:
         raise BadInput(f"{str(file)!r} has more than {MOST_BYTES:,} bytes, unpacked: split it, and import each part.")
-    if start in (_ZIP, _PARQUET):
-        raise BadInput(
-            f"{str(file)!r} is a workbook, Parquet or a zip file: save it as CSV in UTF-8, or as JSON lines."
-        )
+    if start == _PARQUET:
+        raise BadInput(f"{str(file)!r} is Parquet: save it as CSV in UTF-8, or as JSON lines.")
     return decode(found, str(file))
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from memshare.files.graded.runs import DEEPEST, GivenScore, GradedRun, Record, TraceStep, moment, runs_of
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.forms import one_line
 from memshare_broker.wire.messages import derived_id
 
 Source = Literal["langfuse", "langsmith", "phoenix", "otlp", "openai-evals", "table"]
@@ -32,12 +33,16 @@ _PROMPT, _ANSWER = ("prompt", "question", "input"), ("answer", "output", "respon
 def graded_runs(records: Iterable[Record], source: Source) -> list[GradedRun]:
     """The runs of records of a source; raises `BadInput` where none is a record of it."""
     try:
+        records = list(records)
         found = [one for record in records for one in _READ[source](record)]
         runs = list(runs_of(found))
     except RecursionError as error:
         raise BadInput("Nothing was imported: lists or objects stand in each other too deep in it.") from error
     if not runs:
         expected = (_READ[source].__doc__ or "").removesuffix(".")
+        if source == "table" and records:
+            columns = ", ".join(one_line(repr(name)) for name in [*records[0]][:20])
+            raise BadInput(f"Nothing was imported: the table has the columns {columns}. Expected is {expected}.")
         raise BadInput(
             f"Nothing was imported: no run of {source} stands in it. Each record is expected to be: {expected}."
         )
@@ -140,7 +145,7 @@ def _table(record: Record) -> Read:
         return
     asked, said = (next(small[name] for name in names if name in small) for names in (_PROMPT, _ANSWER))
     name = f"{_text(small, 'id') or 'row'} {str(derived_id('row', str(asked), str(said)))[:8]}"
-    yield TraceStep(name, name, "", asked, said, record, None, small.get("model"))
+    yield TraceStep(name, name, "", asked, said, record | small, None, small.get("model"))
     yield from (GivenScore(name, column, value) for column, value in record.items())
 
 

@@ -269,12 +269,12 @@ def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
 
     refused = terminal.run("memories", "import", str(file), code=2)
 
-    assert "nobody has the pool 'chess' (1 lines)" in refused.stderr
+    assert "nobody has the pool 'chess' (1 line)" in refused.stderr
     assert memory.stats().by_pool == {"poem": 1}
     imported = terminal.json("memories", "import", str(file), "--new-pool")
-    assert imported == {"imported": 4, "new": 2, "there": 2}
+    assert imported == {"imported": 3, "new": 2, "there": 1, "doubled": 1}
     assert memory.stats().by_pool == {"chess": 1, "poem": 2}
-    assert terminal.json("memories", "import", str(file)) == {"imported": 4, "new": 0, "there": 4}
+    assert terminal.json("memories", "import", str(file)) == {"imported": 3, "new": 0, "there": 3, "doubled": 1}
 
 
 def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_command_goes_on(

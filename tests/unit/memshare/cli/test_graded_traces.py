@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memshare_broker.settings import Settings
+from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
 from tests.support.terminal import Terminal
@@ -90,3 +91,72 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
         assert done.returncode in (1, 2)
         assert said in " ".join(done.stderr.split())
     assert memory.stats().total == 0
+
+
+def refused(terminal: Terminal, text: str, *words: str, name: str = "q.csv", command: str = "memories import") -> str:
+    file = terminal.data / name
+    file.write_text(text)
+    return " ".join(terminal.run(*command.split(), str(file), *words, code=2).stderr.split())
+
+
+def test_a_row_without_a_pool_is_refused_with_the_choices_though_one_pool_alone_has_memories(
+    terminal: Terminal, memory: MemoryClient
+) -> None:
+    memory.add([NewMemory(pool="logic", answer="There already.", new_pool=True)])
+
+    said = refused(terminal, "prompt,answer\nWhat runs?,A river.\n")
+    document = refused(terminal, "A river runs.", name="q.txt")
+
+    assert "no pool" in said
+    assert "(--pool); there are logic" in said
+    assert "with --pool; there are logic" in document
+    assert memory.stats().total == 1
+
+
+def test_the_kind_of_an_agent_is_checked_before_anything_comes_in(terminal: Terminal, memory: MemoryClient) -> None:
+    table = refused(terminal, "prompt,answer\nWhat runs?,A river.\n", "--agent", "logic", "--kind", "ridle")
+    line = json.dumps({"prompt": "What runs?", "answer": "A river.", "agent": "logic", "kind": "ridle"})
+    lines = refused(terminal, line, name="q.jsonl")
+    rows = "prompt,answer,agent,kind\nWhat runs?,A river.,logic,ridle\nWhat sings?,A kettle.,logic,riddle\n"
+    (terminal.data / "own.csv").write_text(rows)
+    own = terminal.json("memories", "import", str(terminal.data / "own.csv"))
+
+    assert all("has no kind 'ridle'. It has: " in said for said in (table, lines))
+    assert (own["new"], own["left_out"]) == (1, {"no such kind of its agent": 1})
+    [kept] = memory.every(Where())
+    assert (kept.pool, kept.agent, kept.kind) == ("logic", "logic", "riddle")
+
+
+def test_a_row_that_stands_twice_is_counted(terminal: Terminal) -> None:
+    file = terminal.data / "twice.csv"
+    file.write_text("prompt,answer\nWhat runs?,A river.\nWhat sings?,A kettle.\nWhat runs?,A river.\n")
+
+    found = terminal.run("memories", "import", str(file), "--pool", "logic", "--new-pool").stdout
+
+    assert "Imported 2 memories of 3 rows: 2 new" in " ".join(found.split())
+    assert "the same pair again" in found
+
+
+def test_all_that_is_wrong_with_a_pool_is_said_at_once(terminal: Terminal) -> None:
+    said = refused(terminal, "prompt,answer\nWhat runs?,A river.\n", "--pool", "museum")
+
+    assert "nobody has the pool 'museum' (1 line)" in said
+    assert "No agent answers from this pool: 'museum'" in said
+
+
+@pytest.mark.parametrize("command", ["submit --file", "learn", "seed"])
+def test_a_table_where_lines_are_expected_is_named_once_with_the_command_that_takes_it(
+    terminal: Terminal, command: str
+) -> None:
+    said = refused(terminal, "prompt,answer\nWhat runs?,A river.\nWhat sings?,A kettle.\n", command=command)
+
+    assert said.count("no JSON") == said.count("`memshare memories import` takes tables") == 1
+    assert '{"agent": "logic"' in said
+
+
+@pytest.mark.parametrize("command", ["submit --file", "learn", "memories import"])
+def test_a_workbook_is_named_in_the_words_of_the_page(terminal: Terminal, command: str) -> None:
+    said = refused(terminal, "PK\x03\x04 a workbook", command=command, name="q.xlsx")
+
+    assert "Save a workbook as CSV in UTF-8." in said
+    assert "iconv" not in said

@@ -40,7 +40,7 @@ def test_one_wrong_line_and_nothing_is_brought_in(here: TestClient, memory: Memo
 
     told = ask(here, *lines, dry_run=True)
     assert [one["line"] for one in told["refused"]] == [2, 4, None]
-    assert "'nowhere' (1 lines)" in told["refused"][2]["why"]
+    assert "'nowhere' (1 line)" in told["refused"][2]["why"]
 
     assert "line 2:" in ask(here, *lines)["detail"]
     assert in_pool(memory) == []

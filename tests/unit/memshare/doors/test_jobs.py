@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 import sys
 import time
 import zipfile
@@ -10,17 +12,20 @@ from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from typing import IO, Any
+from uuid import UUID
 
 import pytest
 from fastapi.testclient import TestClient
 
 from memshare.client.errors import Conflict
-from memshare.client.rest.calls.concepts import ClusterReply, ConceptsReply
+from memshare.client.rest.calls.concepts import ClusterReply, ConceptsReply, GapReply
 from memshare.client.rest.calls.operating import JobReply
 from memshare.operate.supervisor import begin_command
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.jobs import JOB, begin
+from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.encoders.encoder import folder_of
 from tests.support.deployment import wait_for
 from tests.support.word_encoder import WordEncoder
@@ -255,3 +260,36 @@ def test_a_server_without_commands_says_so(here: TestClient) -> None:
     before = time.time()
     assert "begins no jobs" in here.post("/v1/jobs", json={"kind": "backup"}).json()["detail"]
     assert all(one["began"] < before for one in here.get("/v1/jobs").json())
+
+
+def test_concepts_that_wait_in_the_queue_are_not_offered_to_be_paid_for_twice(
+    here: TestClient, backend: Backend, memory: MemoryClient, shelf: dict[str, str]
+) -> None:
+    [one] = memory.judge([UUID(shelf["logic"])])
+    backend.client.send(extraction(one.memory))
+
+    page = text_of(here.get("/map?pool=logic").text)
+
+    assert "1 memory waits in the queue to have concepts named" in page
+    assert "Name the concepts of" not in page
+
+
+def test_a_consolidation_cannot_be_begun_while_lessons_are_missing_and_says_how_many(here: TestClient) -> None:
+    page = here.get("/worth").text
+
+    assert all(f"<button disabled>{name}</button>" in page for name in ("Try what it would bring", "Consolidate"))
+    assert text_of(page).count("lessons to train on, beside some held out; there are 0.") == 2
+
+
+def test_what_a_gap_says_is_missing_stands_where_it_is_brought_in(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    gap = GapReply(id="thin:Lamp", kind="thin", names=("Lamp",), reason="Little is known of the lamp & its oil.")
+    found = ConceptsReply(pool="logic", memories=9, without=0, clusters=(cluster(3),), gaps=(gap,))
+    backend.concepts["logic"] = (time.monotonic(), found)
+    assert shelf
+
+    [link] = re.findall(r'<a class="button" href="(/pool[^"]*#bring-in)">Bring in', here.get("/map?pool=logic").text)
+
+    said = text_of(here.get(html.unescape(link)).text)
+    assert "What is likely to be missing: Little is known of the lamp & its oil." in said

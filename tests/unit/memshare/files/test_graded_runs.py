@@ -222,7 +222,8 @@ def test_a_table_without_scores_is_taken_as_it_is() -> None:
         ("ä".encode("latin-1"), "not UTF-8"),
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),
-        (b"PK\x03\x04 a workbook", "save it as CSV"),
+        (b"PK\x03\x04 a workbook", "Save a workbook as CSV"),
+        (b"PAR1 columns", "save it as CSV"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, content: bytes, said: str) -> None:
@@ -266,3 +267,8 @@ def test_an_object_over_several_lines_and_a_page_of_an_api_are_taken_apart() -> 
     page = json.dumps({"data": [{"id": "1"}, {"id": "2"}], "meta": {}}, indent=1)
 
     assert records_of(page, "x") == [{"id": "1"}, {"id": "2"}]
+
+
+def test_a_table_without_the_columns_is_told_its_own_and_those_expected() -> None:
+    with pytest.raises(BadInput, match=r"the table has the columns 'frage', 'antwort'\. Expected is a row with"):
+        graded_runs(records_of("frage,antwort\nWas?,Das.\n", "a.csv"), "table")

@@ -93,6 +93,7 @@ class DuplicateReply(Message):
 
     memories: tuple[JudgedMemory, JudgedMemory]
     cosine: float
+    differ: str = Field(default="", description="in which words their answers differ, where they do not say the same")
 
 
 class DuplicatesReply(Message):

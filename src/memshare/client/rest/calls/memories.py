@@ -146,8 +146,8 @@ class ImportReply(Message):
 
     new: int
     there: int = Field(description="which the pool has already")
-    left_out: int = Field(description="lines that bring nothing, as their answer has the weight 0; or runs")
-    why: dict[str, int] = Field(default={}, description="of graded runs, why how many are left out")
+    left_out: int = Field(description="lines or runs that bring nothing")
+    why: dict[str, int] = Field(default={}, description="why how many are left out")
     examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
     refused: tuple[RefusedLine, ...]
     unread: str = Field(default="", description="that no agent answers from a pool of theirs, and what to do")

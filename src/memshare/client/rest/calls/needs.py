@@ -65,7 +65,9 @@ class Need(Message):
     )
     rubric: RubricReply | None = None
     submitter: SubmitterReply | None = Field(default=None, description="one whom many words have not proven")
-    why: str | None = Field(default=None, description="of a recheck: what nobody could check, and why")
+    why: str | None = Field(
+        default=None, description="of a recheck what nobody could check, of duplicates how their answers differ"
+    )
     cosine: float | None = Field(default=None, description="of duplicates")
     names: SimilarReply | None = Field(default=None, description="two names that may mean one concept")
     promotion: Proposal | None = Field(default=None, description="of a memory that may be promoted to another pool")

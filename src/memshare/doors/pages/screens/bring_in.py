@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from memshare.doors.pages.render import counted
+from memshare.doors.pages.render import counted, labelled
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
@@ -13,13 +13,6 @@ from memshare.operations.listings import pools
 from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
-
-LABELS = {
-    "'new_pool'": "“New pools may begin”", " (--pool)": ": “Pool of lines that name none”",
-    "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
-    "--score": "“Score that counts”", "--at-least": "“From which value on”", "at_least:": "“From which value on”:",
-}  # fmt: skip
-"""Words of a refusal for programs → those of the form."""
 
 
 @PAGES.action(HERE)
@@ -43,8 +36,8 @@ def choose_file(visit: Visit) -> Screen:
 def import_file(visit: Visit) -> Done | Screen:
     """Show what a file would bring in, or bring it in once that was seen; a refusal keeps what was chosen."""
     is_seen = visit.field("seen") == "yes"
-    form: dict[str, object] = dict(visit.given("pool", "source", "score", "at_least", "scale"))
-    form |= {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
+    form: dict[str, object] = {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
+    form |= visit.given("pool", "source", "score", "at_least", "scale")
     is_table = visit.field("lines name").lower().endswith((".csv", ".tsv", ".xlsx"))
     source = form.get("source") or ("table" if is_table else None)
     wanted = form | {"source": None if source == "memories" else source}
@@ -60,15 +53,8 @@ def import_file(visit: Visit) -> Done | Screen:
     return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")
 
 
-def labelled(fault: str) -> str:
-    """A refusal in the words of the form."""
-    for word, label in LABELS.items():
-        fault = fault.replace(word, label)
-    return fault
-
-
 def _screen(visit: Visit, form: dict[str, object], **values: object) -> Screen:
-    values = {"found": None, "refusal": "", "form": form, "labelled": labelled, **values}
+    values = {"found": None, "refusal": "", "form": form, **values}
     return Screen(
         "import", {"pools": pools(visit.backend, visit.caller), **values}, status=422 if values["refusal"] else 200
     )

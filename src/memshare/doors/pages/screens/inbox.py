@@ -96,6 +96,7 @@ def inbox(visit: Visit) -> Screen:
             "at_once": AT_ONCE,
             "back": _here(visit),
             "pools": [one.name for one in visit.pools or () if one.memories > 1],
+            "looked": {"map": [*visit.backend.concepts], "duplicates": [*visit.backend.duplicates]},
             "kind": kind,
             "missing": found.missing,
             "agents": agents(visit.backend, visit.caller) if counts["question"] else [],
@@ -107,7 +108,7 @@ def inbox(visit: Visit) -> Screen:
 
 @PAGES.action("/inbox/conflict")
 def settle_conflict(visit: Visit) -> Done:
-    """Say of two memories which is right or that both are, or forget the one that is wrong."""
+    """Say of two memories which is right, that both are or that they contradict each other, or forget a wrong one."""
     one, other = visit.id("one"), visit.id("other")
     decision = visit.field("decision")
     if decision in ("forget one", "forget other"):
@@ -119,11 +120,12 @@ def settle_conflict(visit: Visit) -> Done:
         decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
         return Done(visit.back or _here(visit), "It is undecided again.")
     right = {"one is right": one, "other is right": other}.get(decision)
-    form = ConflictDecision(memories=(one, other), contradict=right is not None, right=right)
+    form = ConflictDecision(memories=(one, other), contradict=bool(right) or decision == "contradict", right=right)
     decide(visit.backend, visit.caller, form)
-    said = "Both may be shown." if right is None else f"Of the two, this one alone is shown now: {_text(visit, right)}"
+    said = f"Of the two, this one alone is shown now: {_text(visit, right)}" if right else "Both may be shown."
+    said = said if right or not form.contradict else "Of the two, the more credible one alone is shown now."
     undo = {"one": str(one), "other": str(other), "decision": "undecided", **visit.given("kind")}
-    return Done(_here(visit), said, f"{HERE}/conflict?{urlencode(undo)}")
+    return Done(visit.back or _here(visit), said, f"{HERE}/conflict?{urlencode(undo)}")
 
 
 @PAGES.action("/inbox/duplicate")
@@ -141,6 +143,8 @@ def settle_duplicate(visit: Visit) -> Done:
     if do == "forget":
         forget(visit.backend, visit.caller, visit.id("memory"))
         return Done(_here(visit), "It was forgotten.", back_from_trash([visit.id("memory")], _here(visit)))
+    if do in ("one is right", "other is right"):
+        return settle_conflict(visit)
     two, different = (visit.id("one"), visit.id("other")), do != "undecided"
     say_different(visit.backend, visit.caller, pool, two, different)
     if not different:

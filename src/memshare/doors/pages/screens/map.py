@@ -11,6 +11,7 @@ from memshare.operations.apart import computed
 from memshare.operations.concepts import answer, concepts, decide, require_concepts
 from memshare.operations.jobs import TOKENS
 from memshare.operations.listings import pools
+from memshare_broker.app import CONCEPTS_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
@@ -35,8 +36,9 @@ def overview(visit: Visit) -> Screen:
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
     values = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
+    values |= {"tokens": TOKENS, "waiting": visit.backend.client.ledger.open_in(CONCEPTS_QUEUE)}  # of all pools
     model_for = visit.backend.settings.model_for
-    return Screen("map", {**values, "model": model_for("scorer"), "writer": model_for("agents"), "tokens": TOKENS})
+    return Screen("map", {**values, "model": model_for("scorer"), "writer": model_for("agents")})
 
 
 @PAGES.action("/map/{pool:path}/ask")

@@ -81,6 +81,7 @@ def pool(visit: Visit) -> Screen:
                 [one.name for one in there if one.name == named and one.memories and not one.agents],
             ),
             "back": visit.back,
+            "missing": visit.field("missing"),
             "about": own_journey(backend, caller, visit.field("about")) if visit.field("about") else None,
             "text": text,
             "given": {name: str(value) for name, value in conditions.items()},

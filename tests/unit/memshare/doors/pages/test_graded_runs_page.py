@@ -63,3 +63,35 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
     assert '<option selected value="table">' in unclear
 
     assert "Save a workbook as CSV in UTF-8." in text_of(sent(here, "pairs.xlsx", b"PK\x03\x04\xff"))
+
+
+def test_rows_without_a_pool_are_refused_with_the_choices_and_the_form_stays(here: TestClient) -> None:
+    said = sent(here, "pairs.csv", TABLE, pool="", at_least="3")
+
+    assert "no pool: give one in the line" in text_of(said)
+    assert "one for all lines: “Pool of lines that name none”; there are logic" in text_of(said)
+    assert 'id="into"' in said
+    assert 'id="at_least" name="at_least" placeholder="" value="3"' in said
+
+
+def test_doubled_rows_and_a_pool_without_agents_are_said_at_the_first_look(here: TestClient) -> None:
+    said = text_of(sent(here, "pairs.csv", TABLE + b"What runs?,A river.\n", pool="museum"))
+
+    assert "Left out: the same pair again 1" in said
+    assert "nobody has the pool 'museum' (1 line)" in said
+    assert "No agent answers from this pool: 'museum'" in said
+
+    lines = b'{"prompt": "What runs?", "answer": "A river."}\n' * 2
+    assert "Left out: the same pair again 1" in text_of(sent(here, "q.jsonl", lines, new_pool="yes"))
+
+
+def test_a_kind_that_its_agent_does_not_have_is_refused(here: TestClient, memory: MemoryClient) -> None:
+    given = {"pool": "logic", "prompt": "What runs?", "answer": "A river.", "agent": "logic", "kind": "ridle"}
+
+    alone = here.post("/v1/memories", json=given, headers=FROM_PAGE)
+    rows = "prompt,answer,agent,kind\nWhat runs?,A river.,logic,ridle\n"
+    table = here.post("/v1/memories/import", json={"lines": rows, "source": "table"}, headers=FROM_PAGE)
+
+    assert "has no kind 'ridle'" in alone.json()["detail"]
+    assert table.json()["why"] == {"no such kind of its agent": 1}
+    assert memory.stats().total == 0

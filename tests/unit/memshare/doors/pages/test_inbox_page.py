@@ -14,13 +14,14 @@ from fastapi.testclient import TestClient
 
 from memshare.client.rest.calls.decisions import DuplicateReply, DuplicatesReply
 from memshare.client.rest.calls.needs import Need
-from memshare.doors.pages.render import ENVIRONMENT
+from memshare.doors.pages.render import ENVIRONMENT, labelled
 from memshare.doors.pages.screens.inbox import CARDS
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_memory.belief.bandit import Arms, Credit, D
+from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.pages.journey_records import text_of
@@ -40,9 +41,9 @@ def mains(card: str) -> list[str]:
 @pytest.mark.parametrize(
     ("reward", "weight", "better", "why"),
     [
-        (0.0, 1.0, "A", "it is more credible"),
-        (1.5, 1.0, "B", "it is more credible"),
-        (1.5, 0.0, "B", "it was shown to more tasks"),
+        (0.0, 1.0, "A", r"its credibility is \S+ \(from 0 tasks\), the other's \S+ \(from 3 tasks\)"),
+        (1.5, 1.0, "B", r"its credibility is \S+ \(from 3 tasks\), the other's \S+ \(from 0 tasks\)"),
+        (1.5, 0.0, "", ""),
     ],
 )
 def test_a_side_of_a_contradiction_is_the_main_button_where_something_speaks_for_it_and_says_what(
@@ -55,8 +56,9 @@ def test_a_side_of_a_contradiction_is_the_main_button_where_something_speaks_for
 
     [conflict] = articles(here.get("/inbox").text)
 
-    assert mains(conflict) == [f"{better} is right"]
-    assert f"More speaks for {better}: {why}" in text_of(conflict)
+    assert mains(conflict) == ([f"{better} is right"] if better else []), "being shown is no evidence"
+    said = re.search(rf"More speaks for {better}: by the grades of tasks that were shown it, {why}", text_of(conflict))
+    assert bool(said) == bool(better)
 
 
 def lost(backend: Backend, pool: str, name: str) -> None:
@@ -150,3 +152,95 @@ def test_looking_for_duplicates_in_vain_says_what_was_looked_for_and_which_two_a
 
     wanted = "0 pairs of 32 memories with a similarity of .95 or more, of their prompts, or of statements; the nearest"
     assert f"{wanted} pair has 0.91: “red lamp by the sea” / “red lamp by the sea”." in text_of(said)
+
+
+@pytest.mark.parametrize(("decision", "right"), [("one is right", 0), ("other is right", 1), ("keep", None)])
+def test_nearly_the_same_question_with_another_answer_is_asked_as_a_contradiction_without_a_main_button(
+    here: TestClient, backend: Backend, memory: MemoryClient, decision: str, right: int | None
+) -> None:
+    pairs = [("What does an adult pay?", "An adult pays 12 euros."), ("What do adults pay?", "An adult pays 14 euros.")]
+    two = memory.add([NewMemory(pool="logic", prompt=one, answer=other, new_pool=True) for one, other in pairs])
+    one, other = memory.judge(two)
+    found = DuplicateReply(memories=(one, other), cosine=0.97, differ="12 / 14")
+    looked = DuplicatesReply(pool="logic", looked_at=2, found=1, duplicates=(found,))
+    backend.duplicates["logic"] = (time.monotonic(), looked)
+
+    [card] = articles(here.get("/inbox?kind=duplicate").text)
+
+    assert "These two may contradict each other" in text_of(card)
+    assert "Their answers differ: 12 / 14" in text_of(card)
+    assert mains(card) == []
+    assert "Forget" not in card
+    given = {"one": str(two[0]), "other": str(two[1]), "pool": "logic", "decision": decision}
+    here.post("/inbox/duplicate", data=given, headers=FROM_PAGE)
+    assert articles(here.get("/inbox?kind=duplicate").text) == []
+    lost = [one.memory.id for one in memory.judge(two) if one.lost_to]
+    assert lost == ([] if right is None else [two[1 - right]])
+
+
+def test_what_somebody_cannot_decide_is_not_counted_as_needing_them(
+    here: TestClient, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    contradictory(memory, redis_client)
+
+    pages = [here.get("/inbox").text]  # before there is a token
+    pages += [one.get("/inbox").text for one in (tokened("ada", "recall"), tokened("bo", "recall", "curate"))]
+
+    counted = [re.findall(r'id="inbox-count"[^>]*>(\d+)<', page) for page in pages]
+    assert counted == [["1"], ["0"], ["1"]]
+    assert ["To decide takes a token with the right curate" in page for page in pages] == [False, True, False]
+
+
+def test_pools_that_nobody_has_looked_through_since_the_server_began_are_named(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    memory.add([NewMemory(pool="logic", answer=f"Lamp {number}.", new_pool=True) for number in range(2)])
+    assert "Since this server began nobody looked in logic" in text_of(here.get("/inbox").text)
+
+    looked = DuplicatesReply(pool="logic", looked_at=2, found=0, duplicates=())
+    backend.duplicates["logic"] = (time.monotonic(), looked)
+
+    assert "nobody looked in" not in text_of(here.get("/inbox").text)
+
+
+@pytest.mark.parametrize(
+    ("said", "on_page"),
+    [
+        (
+            "Run `memshare rubric approve 'a b.toml'`, then `memshare dead retry 1c6f`.",
+            "Approve it in “Needs you”, then press “Try again”.",
+        ),
+        ("Then `memshare dead retry t1` has this task answered.", "Then “Try again” has this task answered."),
+        ("some memories: `memshare retriever status` counts them.", "some memories: “Does it help” counts them."),
+        ("`memshare agents` lists the agents", "“Agents” lists the agents"),
+        (None, ""),
+    ],
+)
+def test_a_command_that_has_a_button_is_told_by_its_button(said: str | None, on_page: str) -> None:
+    assert labelled(said) == on_page
+
+
+def test_a_card_of_what_was_given_up_names_no_command(here: TestClient, backend: Backend) -> None:
+    waiting = Entry(id="t1", task="agents.logic", queue="logic", body={"prompt": "x"}, journey="t1", stage="answer")
+    error = GiveUp("No model is set; then `memshare dead retry t1` has this task answered.")
+    backend.client.dead_letters.add(letter_for(waiting, error, tries=1))
+
+    pages = [text_of(here.get(path).text) for path in ("/inbox", "/now")]
+
+    assert all("memshare dead retry" not in page and "“Try again” has this task answered" in page for page in pages)
+
+
+def test_two_answers_to_one_question_are_said_to_contradict_where_they_stand(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    said = [f"An adult pays {euros} euros." for euros in (12, 14)]
+    two = memory.add([NewMemory(pool="logic", prompt="The fee?", answer=one, new_pool=True) for one in said])
+    page = here.get(f"/memories/{two[0]}/views").text
+    [form] = re.findall(r'<form method="post" action="/inbox/conflict">.*?</form>', page, re.DOTALL)
+    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+
+    done = here.post("/inbox/conflict", data=given, headers=FROM_PAGE).text
+
+    assert "Of the two, the more credible one alone is shown now." in text_of(done)
+    assert [one.conflicts for one in memory.judge(two)] == [(two[1],), (two[0],)]
+    assert "It contradicts 1" not in done

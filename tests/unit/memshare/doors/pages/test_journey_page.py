@@ -10,6 +10,7 @@ from uuid import UUID
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
+from memshare_broker.errors import NotYet
 from memshare_broker.wire.lessons import Compared, Lesson
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit
@@ -204,3 +205,19 @@ def test_what_the_last_consolidation_brought_stands_beside_the_retrievers(
     assert "of 120 lessons and right answers" in text_of(page)
     assert "in 7 lessons held out 0.500 0.750 ± 0.020" in text_of(page[page.index("<summary>Measured at that time") :])
     assert tokened("rita", "recall").get("/v1/retrievers").json()["last"]["reason"] == ""
+
+
+def test_what_is_asked_again_is_not_said_to_be_without_memories_before_it_is_answered(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    answered(backend, shelf["logic"])
+    backend.client.ledger.open(entry("t2", "answer"))
+    backend.client.ledger.park(entry("t2", "answer"), NotYet("A model is being asked about it.", 240, hold="batch"))
+
+    waiting = text_of(here.get("/journeys/t2?beside=t1").text)
+    listed = text_of(here.get("/").text)
+    answered(backend, journey="t2")
+
+    assert "This one Not answered yet." in waiting
+    assert "waiting waits" not in listed
+    assert "This one, without memories" in text_of(here.get("/journeys/t2?beside=t1").text)

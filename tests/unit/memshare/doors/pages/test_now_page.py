@@ -12,12 +12,15 @@ from fastapi.testclient import TestClient
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
+from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.wire.messages import Usage
 from memshare_llm.limits.concurrency import ServerLimit
 from memshare_llm.limits.usage import UsageLog
+from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import entry, text_of
 
 MODEL = "openai:slow"
+CARD = AgentCard(name="logic", kinds=(), model=MODEL, pool="logic")
 
 
 def calls(backend: Backend, **ended: int) -> None:
@@ -129,3 +132,19 @@ def test_what_has_answered_once_starts_no_more(here: TestClient, backend: Backen
     assert backend.is_starting
     assert AWAY not in text_of(here.get("/now").text)
     assert not backend.is_starting
+
+
+def test_who_sees_one_pool_is_not_told_that_no_worker_is_there(tokened: Tokened) -> None:
+    page = text_of(tokened("ada", "recall").get("/now").text)
+
+    assert "No worker is there" not in page
+    assert "Who may see all pools is shown the workers." in page
+
+
+def test_calls_that_failed_are_not_of_workers(here: TestClient, backend: Backend) -> None:
+    calls(backend, slow=43)
+    announce(backend.redis, Presence(node="one", pid=1, incarnation="a", queues=("logic",), agents=(CARD,)))
+
+    said = text_of(here.get("/now").text)
+
+    assert f"43 of the last 43 calls of {MODEL} timed out. 1 worker" in said
