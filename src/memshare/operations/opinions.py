@@ -160,7 +160,7 @@ def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None
     name = journey.memory_id or (journey.opinion and journey.opinion.hid)
     if name is None:
         return None
-    is_its = journey.outcome in REMEMBERED
+    is_its = name == journey.memory_id and journey.outcome in REMEMBERED
     try:
         found = get(backend, caller, name)
     except NotFound:

@@ -142,7 +142,7 @@ def add(
     pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
     new = checked(NewMemory, "The memory", new_pool=True, valid_until=valid_until, **fields)
-    with operating(alone=True) as (backend, _):
+    with operating() as (backend, _), backend.reaching():
         refuse_wrong(backend.redis, new)
     [added] = client.memories.add([new])
     note("add", memory_id=added, pool=pool)

@@ -117,7 +117,7 @@ def test_a_memory_that_misled_and_was_corrected_says_so_no_more(
 
 
 def test_it_is_said_which_memory_is_hidden_why_and_by_whom_and_how_it_comes_back(
-    here: TestClient, backend: Backend, imported: UUID, tokened: Tokened
+    backend: Backend, imported: UUID, tokened: Tokened
 ) -> None:
     ended(backend, str(imported))
     cora = tokened("cora", "curate", "recall")
@@ -142,7 +142,6 @@ def test_it_is_said_which_memory_is_hidden_why_and_by_whom_and_how_it_comes_back
 
     assert cora.get(f"/v1/memories/{imported}").json()["called_wrong"] is None
     assert cora.get("/v1/memories/counts?status=found wrong").json()["total"] == 0
-    assert here.get("/v1/memories/counts").json()["total"] == 3
 
 
 def test_what_is_hidden_as_it_says_so_says_why_too(here: TestClient, backend: Backend, shelf: dict[str, str]) -> None:
