@@ -157,7 +157,7 @@ class Kept(NamedTuple):
 
 def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None:
     """The memory that a journey names or that was hidden for it; None where nothing is known or can be done now."""
-    name = journey.memory_id or (journey.opinion and journey.opinion.hid)
+    name = journey.memory_id or (journey.opinion.hid if journey.opinion else None)
     if name is None:
         return None
     is_its = name == journey.memory_id and journey.outcome in REMEMBERED

@@ -299,7 +299,7 @@ def give_feedback(
     noted also where it follows none. What became of a wrong answer is hidden, and it is not admitted again, where the
     caller curates or gave the task. It takes the right 'offer' or, of a journey, 'curate'.
     """
-    caller.require("offer", *(("curate",) if journey else ()))
+    caller.require("offer", "curate") if journey else caller.require("offer")
     if (journey is None) == (recall_id is None):
         raise BadInput("Give a 'journey' or a 'recall_id': one of the two.")
     if take_back:
