@@ -207,7 +207,7 @@ def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
 
 
 def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[WrongAnswer]:
-    """What was said of an answer that was called wrong, or of all of them."""
+    """Words of people on an answer that was called wrong, or on all of them."""
     match = "*" if answer is None else f"{saying(answer)} *"
     for _, text in client.hscan_iter(WRONG_ANSWERS, match=match, count=1_000):
         yield WrongAnswer.model_validate_json(text)
