@@ -207,6 +207,11 @@ class Conflicts:
         """Rivals of the memories that have any."""
         return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
 
+    def both_right(self, pool: str, memory: UUID) -> tuple[UUID, ...]:
+        """The memories of which a person said that they do not contradict one."""
+        [text] = self.ask(self._client, pool, [memory])
+        return tuple(UUID(word[1:]) for word in (text or "").split() if _MARKS[word[0]] == "dismissed")
+
     def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
         """Memories among these that a person found wrong, because another memory is right."""
         return {memory for memory, rivals in self.rivals(pool, memories).items() if "wrong" in rivals.values()}

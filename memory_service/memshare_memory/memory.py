@@ -57,6 +57,13 @@ class Cause(Message):
     at: Moment
 
 
+class CalledWrong(Message):
+    """Who said that the answer of a memory is wrong, and of which journey's answer; of older words neither is known."""
+
+    by: Label = "somebody"
+    journey: str = ""
+
+
 class Origin(Message):
     """The memory that one was promoted from, its pool, who approved that, and when (Unix time in seconds)."""
 

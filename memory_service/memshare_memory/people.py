@@ -15,8 +15,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.wire.forms import Label
-from memshare_broker.wire.messages import Message
-from memshare_memory.memory import Memory, saying
+from memshare_memory.memory import CalledWrong, Memory, saying
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import Store, Where, every
 
@@ -177,10 +176,11 @@ LIKE_PROMPT = 0.7  # … and of one that says by itself what it is about
 FEW_WORDS = 4
 
 
-class WrongAnswer(Message):
+class WrongAnswer(CalledWrong):
     """The prompt of an answer that was called wrong, whose task it was, and the memory that it is or would be.
 
-    Without `curated` only whoever gave the task has said so: it counts for their own tasks.
+    Without `curated` only whoever gave the task has said so: it counts for their own tasks. `hides` says that the
+    memory is hidden for it.
     """
 
     memory: UUID
@@ -188,6 +188,7 @@ class WrongAnswer(Message):
     prompt: str
     submitter: Label
     curated: bool
+    hides: bool = False
 
 
 def least_alike(answer: str, *, by_program: bool = False) -> float:
@@ -205,9 +206,22 @@ def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
     client.hdel(WRONG_ANSWERS, f"{saying(answer)} {memory}")
 
 
+def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[WrongAnswer]:
+    """Words of people on an answer that was called wrong, or on all of them."""
+    match = "*" if answer is None else f"{saying(answer)} *"
+    for _, text in client.hscan_iter(WRONG_ANSWERS, match=match, count=1_000):
+        yield WrongAnswer.model_validate_json(text)
+
+
 def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -> Iterator[str]:
     """The prompts for which an answer was called wrong, as far as that counts for this submitter's tasks."""
-    for _, text in client.hscan_iter(WRONG_ANSWERS, match=f"{saying(answer)} *", count=1_000):
-        wrong = WrongAnswer.model_validate_json(text)
+    for wrong in wrong_answers(client, answer):
         if wrong.pool == pool and (wrong.curated or wrong.submitter == submitter):
             yield wrong.prompt
+
+
+def called_wrong(client: redis.Redis, memory: Memory) -> WrongAnswer | None:
+    """The word that a memory is hidden for as long as it has this text; None without one."""
+    text = client.hget(WRONG_ANSWERS, f"{saying(memory.answer)} {memory.id}")
+    wrong = WrongAnswer.model_validate_json(text) if text else None
+    return wrong if wrong and wrong.hides else None

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeVar
+from uuid import UUID
 
 import numpy as np
 import redis
@@ -192,6 +193,24 @@ def follows(answer: str, memory: Memory) -> bool:
 def took_part(answer: str, shown: Shown, memory: Memory | None) -> bool:
     """True if a memory has a share in an answer; where nobody judged that, if the answer follows it or it is gone."""
     return shown.share > 0 if shown.share is not None else memory is None or follows(answer, memory)
+
+
+def that_count(answer: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Memory]) -> list[UUID]:
+    """The memories shown that a word on an answer is about: those that took part in it.
+
+    Where nobody judged shares, one does not count if every word that it has in common with the answer is also in
+    another that has more of them, and that the answer follows or that has all its words: "an adult pays 12 euros" has
+    nothing of "14 euros" but what "an adult pays 14 euros" has, too.
+    """
+    taking = [name for name, one in shown.items() if took_part(answer, one, there.get(name))]
+    own, common, leading = frozenset(tokens(answer)), dict[UUID, frozenset[str]](), list[frozenset[str]]()
+    for name in taking:
+        if name in there and shown[name].share is None:
+            said = [there[name].answer, *(one.answer for one in there[name].history)]
+            common[name] = max((own.intersection(tokens(text)) for text in said), key=len)
+            if common[name] == own or followed(answer, said) is not None:
+                leading.append(common[name])
+    return [name for name in taking if name not in common or not any(common[name] < more for more in leading)]
 
 
 def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:

@@ -20,7 +20,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
-from memshare_memory.people import no_longer_wrong
+from memshare_memory.people import called_wrong, no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -185,7 +185,8 @@ class Curate:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
-        written from a statement before is stale then.
+        written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
+        it says something else, and hidden again with that answer. What was hidden and is shown again is not confirmed.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -197,11 +198,15 @@ class Curate:
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
                 changed = changed.begun_anew(before, edit.by, time.time())
+                if edit.status is None:
+                    changed = self._shown_if_right(before, changed)
             if edit.status == "active":
-                now = time.time()  # a person speaks for it, and a time that is over bounds it no more
+                now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None
-                changed = changed.model_copy(update={"confirmed": now, "why_hidden": None, "valid_until": until})
-                note_used(self._client, changed.pool, [changed.id], now, well=True)
+                changed = changed.model_copy(update={"why_hidden": None, "valid_until": until})
+                if before.status != "hidden":  # a person speaks for it
+                    changed = changed.model_copy(update={"confirmed": now})
+                    note_used(self._client, changed.pool, [changed.id], now, well=True)
                 no_longer_wrong(self._client, changed.answer, changed.id)
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
@@ -218,6 +223,13 @@ class Curate:
         if rewritten:
             self._follow([changed], [changed])
         return changed
+
+    def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
+        """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""
+        was, now = (called_wrong(self._client, one) is not None for one in (before, changed))
+        if was == now or before.why_hidden is not None or (was and before.status != "hidden"):
+            return changed
+        return changed.model_copy(update={"status": "hidden" if now else "active"})
 
     def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
         """Send what follows from memories that were written; `new` are those that say something new."""

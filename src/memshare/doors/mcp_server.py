@@ -159,7 +159,7 @@ class _Server(MCPServer[Any]):
             caller = await run_in_threadpool(self._caller)
         except MemshareError as error:
             raise MCPError(REFUSED, str(error)) from error
-        usable = {tool.name for tool in tools() if caller.may(tool.right)}
+        usable = {tool.name for tool in tools() if caller.may(*tool.rights)}
         return [tool for tool in await super().list_tools() if tool.name in usable]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -218,7 +218,7 @@ def _bound(tool: Tool, backend: Backend, caller: Callable[[], Caller]) -> Callab
 
     def asking() -> Caller:
         asks = caller()
-        asks.require(tool.right)
+        asks.require(*tool.rights)
         return asks
 
     def bound(**arguments: Any) -> Any:

@@ -24,7 +24,7 @@ from memshare_memory.belief.trust import GROUPS
 
 Right = Literal["recall", "watch", "offer", "submit", "curate", "admin"]
 """recall: read pools; watch: see what becomes of others' tasks; offer: bring in answers and outcomes; submit: give
-tasks to agents; curate: change memories, and watch; admin: all of it."""
+tasks to agents; curate: change memories, watch, and say that answers are right or wrong; admin: all of it."""
 
 RIGHTS: tuple[Right, ...] = get_args(Right)
 LOCAL_NAME = "anonymous"
@@ -39,13 +39,15 @@ class Caller:
     pools: frozenset[str] | None = None
     """None: all pools."""
 
-    def may(self, right: Right) -> bool:
-        return right in self.rights or "admin" in self.rights
+    def may(self, *rights: Right) -> bool:
+        """True with one of these rights."""
+        return not self.rights.isdisjoint((*rights, "admin"))
 
-    def require(self, right: Right) -> None:
-        """Raise `Forbidden` without a right."""
-        if not self.may(right):
-            raise Forbidden(f"The token {self.name!r} may not do this: it takes the right {right!r}.")
+    def require(self, *rights: Right) -> None:
+        """Raise `Forbidden` without one of these rights."""
+        if not self.may(*rights):
+            wanted = " or ".join(map(repr, rights))
+            raise Forbidden(f"The token {self.name!r} may not do this: it takes the right {wanted}.")
 
     @property
     def may_all(self) -> bool:

@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import Annotated
 from uuid import UUID
 
+import redis
 from pydantic import Field
 
-from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
+from memshare.client.errors import Conflict, Forbidden, NoMatch, NotFound, Stale
 from memshare.client.pools import grade_again, grader_of, new_ids, require_kind, unread
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
@@ -40,10 +41,12 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Name
 from memshare_memory.belief.lift import memory_lift
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import (
     Edit,
     Forget,
     ForgetPreview,
+    GivenMemory,
     NewMemory,
     RestoredMemories,
     RestoreForgotten,
@@ -52,7 +55,8 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Memory, Revision, Status
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded
+from memshare_memory.people import called_wrong, wrong_answers
 
 EXAMPLES = 20  # memories
 
@@ -162,9 +166,14 @@ def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
 
 @serves(Memories.add, right="curate")
 def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
-    """Bring a memory in; the same again is the same memory, and keeps its history."""
+    """Bring a memory in; the same again is the same memory, and keeps its history.
+
+    Raises `Conflict` for an answer that was called wrong.
+    """
     caller.require_pool(form.pool)
     require_kind(backend.cards(), form.agent, form.kind)
+    with backend.reaching():
+        refuse_wrong(backend.redis, form)
     backend.checked_text(form.answer, "answer")
     backend.checked_text(form.prompt or "", "prompt")
     new_pool = form.new_pool or caller.pools is not None
@@ -172,6 +181,16 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     [added] = backend.client.memories.add([NewMemory(**fields, new_pool=new_pool, submitter=caller.name)])
     audit(caller, "add", memory_id=added, pool=form.pool)
     return _reply(backend, _judged(backend, caller, added))
+
+
+def refuse_wrong(client: redis.Redis, given: GivenMemory) -> None:
+    """Raise `Conflict` if whoever curates called this answer to this prompt wrong, and nobody took that back."""
+    for said in wrong_answers(client, given.answer):
+        if said.curated and said.pool == given.pool and folded(said.prompt) == folded(given.prompt or said.prompt):
+            raise Conflict(
+                f"This answer was called wrong by {said.by!r} (journey {said.journey or 'unknown'!r}), so it is not "
+                "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
+            )
 
 
 @serves(Memories.edit, "EditForm", right="curate", answer="The ferry to Norderney takes dogs on a lead.")
@@ -275,6 +294,8 @@ def _stale(memory_id: UUID) -> Stale:
 def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
     with backend.reaching():
         lift = memory_lift(backend.redis, judged.memory.pool, judged.memory.id)
+        both_right = Conflicts(backend.redis).both_right(judged.memory.pool, judged.memory.id)
+        wrong = called_wrong(backend.redis, judged.memory) if judged.memory.status == "hidden" else None
     return MemoryReply(
         memory=judged.memory,
         version=version_of(judged.memory),
@@ -284,6 +305,8 @@ def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
         conflicts=judged.conflicts,
         lost_to=judged.lost_to,
         won_over=judged.won_over,
+        both_right=both_right,
+        called_wrong=CalledWrong(by=wrong.by, journey=wrong.journey) if wrong else None,
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import NamedTuple
 from uuid import UUID
 
-from memshare.client.errors import Forbidden
+from memshare.client.errors import Forbidden, NotFound
 from memshare.client.replies import FeedbackTaken
 from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
+from memshare.operations.memories import get
 from memshare_broker.delivery.hops import CREDIT
 from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BACK, note, noted, unnote
 from memshare_broker.errors import BadInput, TryAgain
@@ -20,10 +22,11 @@ from memshare_broker.wire.messages import derived_id
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import memory_id, saying
-from memshare_memory.people import WrongAnswer, least_alike, no_longer_wrong, note_wrong
+from memshare_memory.people import WrongAnswer, least_alike, no_longer_wrong, note_wrong, wrong_answers
 from memshare_memory.stores.store import Where
 
 MOST = 50  # memories that still say what was called wrong
+REMEMBERED = ("stored", "replaced")  # outcomes
 
 
 def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str, said: Opinion) -> UUID | None:
@@ -33,22 +36,27 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
     """
     wrong = _memory_of(journey, pool)
     curated = caller.may("curate")
-    answer = WrongAnswer(memory=wrong, pool=pool, prompt=journey.prompt, submitter=journey.submitter, curated=curated)
+    answer, about = journey.answer or "", {"prompt": journey.prompt, "by": caller.name, "journey": journey.id}
+    word = WrongAnswer(memory=wrong, pool=pool, submitter=journey.submitter, curated=curated, hides=True, **about)
     with backend.reaching():
-        note_wrong(backend.redis, journey.answer or "", answer)
+        is_so_already = any(one.hides and one.memory == wrong for one in wrong_answers(backend.redis, answer))
+        note_wrong(backend.redis, answer, word)
     for memory in (one.memory for one in backend.client.memories.judge([wrong])):
-        if memory.status != "hidden" and (curated or memory.submitter == caller.name):
+        says_so = saying(memory.answer) == saying(answer)  # a person may have changed it since
+        if says_so and memory.status != "hidden" and (curated or memory.submitter == caller.name):
             backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
             with backend.reaching():
                 note(backend.redis, journey.id, OPINION, said.model_copy(update={"hid": wrong}).model_dump(mode="json"))
             return wrong
+        with backend.reaching():  # it is hidden for another reason, or not the caller's to hide
+            note_wrong(backend.redis, answer, word.model_copy(update={"hides": is_so_already}))
     return None
 
 
 def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
     """True if there is an opinion that the caller may take back: their own, or any as a curator."""
     said = journey.opinion
-    return said is not None and caller.may("offer") and (caller.may("curate") or caller.name == said.by)
+    return said is not None and (caller.may("curate") or (caller.may("offer") and caller.name == said.by))
 
 
 def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> FeedbackTaken:
@@ -83,12 +91,19 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
     return FeedbackTaken(taken=tuple(one.id for one in told), known=())
 
 
-def note_hidden(backend: Backend, journey: JourneyReply, memories: Iterable[UUID], *, hidden: bool) -> None:
-    """Note that memories were hidden, or shown again, as they say what a person found wrong: see `take_back`."""
+def note_hidden(
+    backend: Backend, caller: Caller, journey: JourneyReply, memories: Iterable[UUID], *, hidden: bool
+) -> None:
+    """Note that the caller hid memories, or shows them again, as they say what a person found wrong: `take_back`."""
     with backend.reaching():
         before, now = _also_hid(backend, journey), set(memories)
         if journey.opinion is not None:
             note(backend.redis, journey.id, ALSO_HID, [*sorted(map(str, before | now if hidden else before - now))])
+    for one in (each.memory for each in backend.client.memories.judge(sorted(now)) if hidden):
+        about = {"prompt": one.prompt or journey.prompt, "by": caller.name, "journey": journey.id}
+        word = WrongAnswer(memory=one.id, pool=one.pool, submitter=one.submitter, curated=True, hides=True, **about)
+        with backend.reaching():
+            note_wrong(backend.redis, one.answer, word)
 
 
 def _also_hid(backend: Backend, journey: JourneyReply) -> set[UUID]:
@@ -102,10 +117,10 @@ def times_taken_back(backend: Backend, journey: str) -> int:
 
 
 def may_say(caller: Caller, journey: JourneyReply) -> bool:
-    """True if the caller may still say something of the answer; only whoever made a recall may tell of it."""
-    is_own = journey.recall_id is None or journey.submitter == caller.name
+    """True if the caller may still say something of the answer; who does not curate only of their own recalls."""
+    is_own = journey.recall_id is None or journey.submitter == caller.name or caller.may("curate")
     there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
-    return there and is_own and journey.opinion is None and journey.what == "task" and caller.may("offer")
+    return there and is_own and journey.opinion is None and journey.what == "task" and caller.may("offer", "curate")
 
 
 def is_wrong(journey: JourneyReply) -> bool:
@@ -126,6 +141,34 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
         same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
         found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
     return list(dict.fromkeys(found))[:MOST]
+
+
+class Kept(NamedTuple):
+    """The memory that an answer became or that says the same, and what became of it; `found` is None once forgotten.
+
+    `state` is its status, "forgotten" or "changed", `is_its` whether it was kept from the answer.
+    """
+
+    id: UUID
+    found: MemoryReply | None
+    state: str
+    is_its: bool
+
+
+def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None:
+    """The memory that a journey names or that was hidden for it; None where nothing is known or can be done now."""
+    name = journey.memory_id or (journey.opinion.hid if journey.opinion else None)
+    if name is None:
+        return None
+    is_its = name == journey.memory_id and journey.outcome in REMEMBERED
+    try:
+        found = get(backend, caller, name)
+    except NotFound:
+        return Kept(name, None, "forgotten", is_its)
+    except (Forbidden, TryAgain):
+        return None
+    says_so = saying(found.memory.answer) == saying(journey.answer or "")
+    return Kept(name, found, found.memory.status if says_so else "changed", is_its)
 
 
 def pools_looked_in(backend: Backend, journey: JourneyReply) -> tuple[str, ...]:

@@ -36,6 +36,7 @@ from memshare_broker.wire.messages import Message, Shown, Usage
 from memshare_memory.admit.crediting import shares_in_common
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, Status, folded
+from memshare_memory.people import called_wrong, wrong_answers
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import CountKey, Order, Where
 
@@ -128,10 +129,14 @@ def _where(backend: Backend, caller: Caller, form: SearchForm | CountForm) -> Wh
     pools = _pools(backend, caller, form.pool)
     if form.status not in ("contradicted", "found wrong"):
         return form.where(**pools, status=form.status)
-    seen = [form.pool] if form.pool else filter(caller.sees, backend.client.memories.stats().by_pool)
+    seen = [form.pool] if form.pool else [*filter(caller.sees, backend.client.memories.stats().by_pool)]
     found = [one for name in seen for one in backend.client.memories.conflicts(name)]
     if form.status == "found wrong":
         ids = {each for one in found if one.right for each in one.memories if each != one.right}
+        with backend.reaching():
+            said = {one.memory for one in wrong_answers(backend.redis) if one.pool in seen}
+            there = [one.memory for one in backend.client.memories.judge(sorted(said))]
+            ids |= {one.id for one in there if one.status == "hidden" and called_wrong(backend.redis, one)}
     else:
         ids = {each for one in found if not one.right for each in one.memories}
     return form.where(**pools, ids=sorted(ids) or [UUID(int=0)])  # that of no memory

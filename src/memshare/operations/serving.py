@@ -76,12 +76,12 @@ KindName = Annotated[str | None, Field(description="one of the agent's kinds of 
 
 @dataclass(frozen=True)
 class Tool:
-    """A function that a model may call, with its description; `right` is what a token needs for it."""
+    """A function that a model may call, with its description; one of its `rights` is what a token needs for it."""
 
     call: Call[Any]
     name: str
     title: str
-    right: Right
+    rights: tuple[Right, ...]
     hints: Hints
     function: Callable[..., Any]
 
@@ -140,11 +140,14 @@ def ask(what: str, function: Callable[..., R], backend: Backend, caller: Caller,
     return function(backend, caller, *at, **dict(checked(form_of(function), what, **fields)))
 
 
-def tool(method: Declared, name: str, title: str, right: Right, hints: Hints) -> Callable[[F], F]:
-    """Let a function be the tool of a call; its documentation and its parameters describe it to a model."""
+def tool(method: Declared, name: str, title: str, right: Right, hints: Hints, *others: Right) -> Callable[[F], F]:
+    """Let a function be the tool of a call; its documentation and its parameters describe it to a model.
+
+    It takes the `right`, or one of the `others`.
+    """
 
     def add(function: F) -> F:
-        TOOLS.append(Tool(method.call, name, title, right, hints, function))
+        TOOLS.append(Tool(method.call, name, title, (right, *others), hints, function))
         return function
 
     return add

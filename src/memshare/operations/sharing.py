@@ -42,7 +42,7 @@ from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
 from memshare_broker.wire.spaces import fits
-from memshare_memory.admit.crediting import took_part
+from memshare_memory.admit.crediting import that_count
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.memory import UNTRIED, Credibility, Mode
 from memshare_memory.recall.near_enough import too_far
@@ -282,7 +282,7 @@ class _Subject(NamedTuple):
     followed: Collection[UUID]
 
 
-@serves(Sharing.feedback, "FeedbackForm", right="offer", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
+@serves(Sharing.feedback, "FeedbackForm", recall_id="5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", reward=1.0)
 def give_feedback(
     backend: Backend,
     caller: Caller,
@@ -297,8 +297,9 @@ def give_feedback(
 
     One reward for a journey is what its answer was worth, too: it is told of the memories that the answer follows, and
     noted also where it follows none. What became of a wrong answer is hidden, and it is not admitted again, where the
-    caller curates or gave the task.
+    caller curates or gave the task. It takes the right 'offer' or, of a journey, 'curate'.
     """
+    caller.require("offer", "curate") if journey else caller.require("offer")
     if (journey is None) == (recall_id is None):
         raise BadInput("Give a 'journey' or a 'recall_id': one of the two.")
     if take_back:
@@ -330,7 +331,7 @@ def give_feedback(
     return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken), hidden=hidden)
 
 
-@tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE)
+@tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE, "curate")
 def feedback_by_model(
     backend: Backend,
     caller: Caller,
@@ -351,10 +352,10 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
     if name is not None:
         reply = own_journey(backend, caller, name)
         recall_id, journey = reply.recall_id, reply
-        if recall_id is None:
+        if recall_id is None or (reply.submitter != caller.name and caller.may("curate")):
             shown = {one.id: one for one in reply.memories}
-            pools = opinions.pools_looked_in(backend, reply)
-            return _Subject(reply.id, reply, pools, reply.prompt, shown, _followed(backend, reply, shown))
+            pools, about = opinions.pools_looked_in(backend, reply), str(recall_id or reply.id)
+            return _Subject(about, reply, pools, reply.prompt, shown, _followed(backend, reply, shown))
     assert recall_id is not None
     with backend.reaching():
         recalled = backend.recalls.get(caller, recall_id)
@@ -364,9 +365,9 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
 
 
 def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Shown]) -> list[UUID]:
-    """The memories among those shown that have a share in the answer, as far as that is known."""
+    """The memories among those shown that a word on the answer is about, as far as that is known."""
     there = {one.memory.id: one.memory for one in backend.client.memories.judge([*shown])} if shown else {}
-    return [name for name, one in shown.items() if took_part(journey.answer or "", one, there.get(name))]
+    return that_count(journey.answer or "", shown, there)
 
 
 def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:

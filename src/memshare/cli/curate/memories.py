@@ -79,6 +79,10 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     console.print(confirmed + (f", valid until {moment(memory.valid_until)}." if memory.valid_until else "."))
     if memory.status == "hidden" and memory.why_hidden:
         console.print(styled(("Hidden", "yellow"), f": {memory.why_hidden}."))
+    if (wrong := judged.called_wrong) is not None:
+        console.print(
+            styled(("Hidden", "yellow"), f": {wrong.by} called its answer wrong (task {wrong.journey or '–'}).")
+        )
     if memory.source:
         console.print(f"Read in {memory.source}.")
     if memory.status == "stale":
@@ -88,6 +92,8 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
         decided = "Not shown, for a person found right" if rival.memory.id in judged.lost_to else "Contradicted by"
         what = "Found right over" if rival.memory.id in judged.won_over else decided
         console.print(styled((what, "yellow"), said))
+    if judged.both_right:
+        console.print("A person said that both are right, it and", *map(short_id, judged.both_right))
     for revision in memory.history:
         _show_revision(revision)
     if origin := memory.origin:

@@ -9,7 +9,7 @@ import redis
 from memshare_broker.wire.grades import GradedTask, JudgedAnswer, MemoriesCredited, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.after import Lessons
-from memshare_memory.admit.crediting import Usual, usual_score
+from memshare_memory.admit.crediting import Usual, that_count, usual_score
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
@@ -170,3 +170,38 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
         )
     assert p_of(ranking, harmful) < FLOOR
     assert p_of(ranking, good) > ALPHA
+
+
+@pytest.mark.parametrize(
+    ("answer", "counting"),
+    [
+        ("An adult pays 14 euros.", "14"),
+        ("14 euros", "14"),
+        ("An adult pays 14 euros. Dogs go free on all ships.", "14 dogs"),
+        ("Grown-ups pay fourteen.", "12 14 dogs"),  # in other words nobody can say which
+        ("An adult pays 15 euros.", "12 14"),
+    ],
+)
+@pytest.mark.parametrize("prompt", [None, "What does it cost?"])
+def test_of_two_sentences_of_one_form_the_one_that_the_answer_repeats_counts(
+    answer: str, counting: str, prompt: str | None
+) -> None:
+    said = {"12": "An adult pays 12 euros.", "14": "An adult pays 14 euros.", "dogs": "Dogs go free on all ships."}
+    there = {name: remembered(prompt, answer=text, kind="knowledge")[0] for name, text in said.items()}
+    shown = {one.id: Shown(id=one.id, similarity=1) for one in there.values()}
+
+    found = that_count(answer, shown, {one.id: one for one in there.values()})
+
+    assert found == [there[name].id for name in counting.split()]
+
+
+def test_shares_that_an_agent_judged_and_what_is_gone_count_as_they_are() -> None:
+    less, more = (remembered("price", answer=f"An adult pays {number} euros.")[0] for number in (12, 14))
+    gone = UUID(int=9)
+    shown = {
+        less.id: Shown(id=less.id, similarity=1, share=0.1),
+        more.id: Shown(id=more.id, similarity=1),
+        gone: Shown(id=gone, similarity=1),
+    }
+
+    assert that_count(more.answer, shown, {one.id: one for one in (less, more)}) == [less.id, more.id, gone]

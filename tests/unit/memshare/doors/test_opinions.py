@@ -26,13 +26,22 @@ def credited(client: redis.Redis) -> list[tuple[float, bool]]:
 
 @pytest.mark.parametrize(
     ("who", "by", "may"),
-    [("cora", "cora", 1), ("ada", "ada", 1), ("wanda", "wanda", 1), ("ada", "cora", 1), ("cora", "ada", 0)],
+    [
+        ("cora", "cora", 1),
+        ("ada", "ada", 1),
+        ("wanda", "wanda", 1),
+        ("ada", "cora", 1),
+        ("cora", "ada", 0),
+        ("kim", "kim", 1),
+        ("ada", "kim", 1),
+        ("kim", "ada", 0),
+    ],
 )
 def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     backend: Backend, shelf: dict[str, str], tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis,
     who: str, by: str, may: bool,
 ) -> None:  # fmt: skip
-    rights = {"cora": ("offer", "curate"), "ada": ("offer",), "wanda": ("offer", "watch")}
+    rights = {"cora": ("offer", "curate"), "ada": ("offer",), "wanda": ("offer", "watch"), "kim": ("curate",)}
     callers = {name: tokened(name, *some) for name, some in rights.items()}
     answered(backend, shelf["logic"])
     graded(backend, "t1", 90)
@@ -94,3 +103,29 @@ def test_journeys_are_listed_by_what_was_said_of_their_answers(backend: Backend,
 
     assert (listed("right"), listed("wrong")) == (["right"], ["wrong"])
     assert cora.get("/v1/journeys", params={"opinion": "so"}).status_code == 422
+
+
+def test_who_curates_tells_of_journeys_in_their_pools_and_of_no_recall(backend: Backend, tokened: Tokened) -> None:
+    kim, pia = tokened("kim", "curate"), tokened("pia", "curate", pools=("poem",))
+    answered(backend)
+    graded(backend, "t1", 90)
+
+    assert pia.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).status_code == 404
+    recall = {"recall_id": "5b2f3c1e-6c0c-4f2e-9a36-5f0f3f3f6f10", "reward": 1.0}
+    assert "takes the right 'offer'." in kim.post("/v1/feedback", json=recall).json()["detail"]
+    assert kim.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).status_code == 202
+
+
+def test_who_curates_may_call_an_offered_answer_wrong_that_somebody_recalled_for(
+    tokened: Tokened, shelf: dict[str, str]
+) -> None:
+    ada, kim = tokened("ada", "recall", "offer"), tokened("kim", "curate", "recall")
+    recall = ada.post("/v1/recall", json={"agent": "logic", "prompt": "a lamp by the sea"}).json()
+    pair = {"agent": "logic", "prompt": PROMPT, "answer": "A light.", "recall_id": recall["recall_id"]}
+    journey = ada.post("/v1/pairs", json=pair).json()["id"]
+    assert [one["id"] for one in recall["memories"]] == [shelf["logic"]]
+
+    said = kim.post("/v1/feedback", json={"journey": journey, "reward": 0.0})
+
+    assert said.json()["taken"] == [shelf["logic"]]
+    assert kim.get(f"/v1/journeys/{journey}").json()["opinion"]["by"] == "kim"

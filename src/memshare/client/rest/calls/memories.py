@@ -14,11 +14,12 @@ from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message, Usage
 from memshare_memory.belief.lift import Lift
 from memshare_memory.curate.requests import ForgetPreview, RestoredMemories
-from memshare_memory.memory import Memory, Mode, Status
+from memshare_memory.memory import CalledWrong, Memory, Mode, Status
 from memshare_memory.stores.store import SortKey
 
 ListedStatus = Status | Literal["contradicted", "found wrong"]
-"""A status, or that others contradict a memory, which is undecided, or that a person found another one right."""
+"""A status, or that others contradict a memory, which is undecided, or that a person found another one right or called
+its answer wrong."""
 
 
 class ConditionArguments(TypedDict, total=False):
@@ -72,6 +73,12 @@ class MemoryReply(Message):
         default=(), description="of these, those that a person found right, and that are shown in its place"
     )
     won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
+    both_right: tuple[UUID, ...] = Field(
+        default=(), description="those of which a person said that they do not contradict it"
+    )
+    called_wrong: CalledWrong | None = Field(
+        default=None, description="who called its answer wrong, if it is hidden for that"
+    )
 
 
 class MemoriesReply(Message):

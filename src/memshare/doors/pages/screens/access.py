@@ -15,9 +15,10 @@ HERE = "/access"
 MEANS = {
     "recall": "look at memories",
     "watch": "see what becomes of tasks of others",
-    "offer": "bring in answers and outcomes",
+    "offer": "bring in answers, and say how their own tasks went",
     "submit": "give tasks to agents",
-    "curate": "bring in, change and forget memories, not a file of them (admin) nor tasks (submit)",
+    "curate": "bring in, change and forget memories, and say that an answer is right or wrong, not bring in a file "
+    "(admin) nor give tasks (submit)",
     "admin": "do everything, and see what others did",
 }
 """Right → what it lets somebody do."""

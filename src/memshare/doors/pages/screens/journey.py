@@ -17,7 +17,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
 from memshare.operations.memories import find_forgotten, get
-from memshare.operations.opinions import is_wrong, may_say, may_take_back, still_shown
+from memshare.operations.opinions import REMEMBERED, is_wrong, kept, may_say, may_take_back, still_shown
 from memshare.operations.search import share_of
 from memshare.operations.sharing import give_feedback
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
@@ -117,6 +117,7 @@ def _names(concepts: object) -> set[str]:
 
 
 REWARDS = {"right": 1.0, "wrong": 0.0}
+HIDDEN = "The memory that says so is hidden: no task is shown it."
 
 
 @dataclass(frozen=True)
@@ -141,8 +142,7 @@ def say(visit: Visit) -> Done:
     here = f"/journeys/{quote(journey, safe='')}"
     if back:
         return Done(f"{here}#opinion", "It is taken back: nothing is said of this answer.")
-    said = "The memory that was kept from this answer is hidden: no task is shown it." if hidden else ""
-    return Done(f"{here}#opinion", said, f"{here}/feedback?answer=undecided")
+    return Done(f"{here}#opinion", HIDDEN if hidden else "", f"{here}/feedback?answer=undecided")
 
 
 def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[MemoryShown]) -> OpinionShown | None:
@@ -159,16 +159,6 @@ def opinion_shown(visit: Visit, journey: JourneyReply, memories: Sequence[Memory
         has_pairs=any(not one.memory.is_statement for one in there),
         speaks_of_own=any(one.memory.submitter == by for one in there),
     )
-
-
-def kept(visit: Visit, journey: JourneyReply) -> str:
-    """Status of the memory that a journey names, "forgotten", or "" where nothing is known or can be done now."""
-    try:
-        return get(visit.backend, visit.caller, journey.memory_id).memory.status if journey.memory_id else ""
-    except NotFound:
-        return "forgotten"
-    except (Forbidden, TryAgain):
-        return ""
 
 
 ENDED = {hop.name: hop.ended for hop in HOPS}
@@ -211,6 +201,7 @@ def journey(visit: Visit) -> Screen:
     found = own_journey(backend, caller, visit.path["id"])
     memories, prices = [*memories_shown(backend, caller, found)], load_prices(backend.settings.prices)
     misleading = misled(found, memories)
+    source = misleading.found if misleading and not misleading.since else None  # as long as it says that
     beside = visit.field("beside")
     return Screen(
         "journey",
@@ -223,10 +214,10 @@ def journey(visit: Visit) -> Screen:
             "prompt": _prompt(visit, found),
             "currency": prices.currency,
             "misled": misleading,
-            "still_shown": still_shown(backend, caller, found, misleading.found if misleading else None),
+            "still_shown": still_shown(backend, caller, found, source),
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
-            "kept": kept(visit, found),
+            "kept": kept(backend, caller, found),
             "may_say": may_say(caller, found),
             "may_take_back": may_take_back(caller, found),
             "learns": backend.settings.learn,
@@ -255,9 +246,10 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
     """The hops that ended, in their order, and the hops to come while the journey goes on."""
     yield HopShown("submitted", journey.submitted, None)
     before = journey.submitted
+    done = {SCORE.name: journey.score is not None, SETTLE.name: journey.outcome in REMEMBERED}
     for name, at in sorted(journey.hops.items(), key=lambda one: one[1]):
-        is_kept = name != SETTLE.name or journey.memory_id is not None
-        yield HopShown(ENDED.get(name, name) if is_kept else "not remembered", at, max(at - before, 0.0))
+        ended = ENDED.get(name, name)
+        yield HopShown(ended if done.get(name, True) else f"not {ended}", at, max(at - before, 0.0))
         before = at
     if not journey.ended and not journey.details_dropped and journey.what == "task":
         yield from (HopShown(ENDED[name], None, None) for name in USUAL if name not in journey.hops)

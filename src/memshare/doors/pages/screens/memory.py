@@ -40,7 +40,7 @@ def do_to_several(visit: Visit) -> Done | Screen:
             changed.append((one, found_one.memory.status))
     if changed and visit.field("journey"):  # they say what was found wrong of its answer
         journey = own_journey(visit.backend, visit.caller, visit.field("journey"))
-        note_hidden(visit.backend, journey, [one for one, _ in changed], hidden=status == "hidden")
+        note_hidden(visit.backend, visit.caller, journey, [one for one, _ in changed], hidden=status == "hidden")
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if not changed:
         said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
@@ -126,7 +126,10 @@ def change(visit: Visit) -> Done | Screen:
     is_new = len(now.memory.history) > len(before.history)
     back = visit.back
     undo = f"/memories/{memory_id}/text-before?{urlencode({'version': now.version, 'back': back})}" if is_new else ""
-    return Done(back or f"/memories/{memory_id}", f"The memory was changed.{ask_again(back)}", undo)
+    if now.memory.status == "hidden":
+        return Done(f"/memories/{memory_id}", "The memory was changed. It is still hidden.", undo)
+    said = "The memory was changed, and is shown again." if before.status == "hidden" else "The memory was changed."
+    return Done(back or f"/memories/{memory_id}", said + ask_again(back), undo)
 
 
 @PAGES.action("/memories/{id}/text-before")
@@ -197,7 +200,7 @@ def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
         "parents": [*_shown(visit, found.memory.parents)],
         **_children(visit, found.memory),
         "sources": [*zip(found.memory.because, (one for _, one in _shown(visit, causes)), strict=True)],
-        "rivals": [*_shown(visit, found.conflicts)],
+        "rivals": [*_shown(visit, (*found.conflicts, *found.both_right))],
         "by": _submitter(visit, found.memory),
         "told": shown_to(visit.backend, visit.caller, found.memory.id, limit=SHOWN_TO),
         "mine": None,

@@ -54,9 +54,10 @@ def credited(backend: Backend) -> list[tuple[str, float]]:
 
 
 def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
-    here: TestClient, backend: Backend, shelf: dict[str, str]
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
 ) -> None:
-    ended(backend, shelf["logic"], kept=shelf["poem"])
+    [kept] = memory.add([NewMemory(pool="logic", prompt="its own", answer="A light.")])
+    ended(backend, shelf["logic"], kept=str(kept))
     before = here.get("/journeys/t1").text
     assert WRONG in before
     assert RIGHT in before
@@ -72,7 +73,7 @@ def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
     assert MISLED in card_of(page, shelf["logic"])
     assert WRONG not in page
     told = here.get("/v1/journeys/t1").json()["opinion"]
-    assert told == {"by": "anonymous", "reward": 0.0, "hides": True, "hid": shelf["poem"]}
+    assert told == {"by": "anonymous", "reward": 0.0, "hides": True, "hid": str(kept)}
 
 
 def test_what_was_said_twice_counts_once_and_the_first_word_stands(
@@ -103,19 +104,19 @@ def test_a_right_answer_is_credited_and_asks_for_nothing(
 def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_one_brought_in(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
-    ended(backend, kept=shelf["poem"])
+    ended(backend, kept=shelf["logic"])
     page = said_on_the_page(here, "wrong")
     assert "No memory was shown, so none counts for less." in card(page)
     [link] = re.findall(r'href="([^"]+)">Forget the memory that was kept from this answer', page)
     assert "back=/journeys/t1" in link
 
     asked = dict(re.findall(r'type="hidden" name="(back|id)" value="([^"]+)"', here.get(link).text))
-    assert asked == {"back": "/journeys/t1", "id": shelf["poem"]}
+    assert asked == {"back": "/journeys/t1", "id": shelf["logic"]}
     done = here.post("/pool/several/forget", data=asked, headers=FROM_PAGE)
 
     assert done.url.path == "/journeys/t1"
     assert "The memory that was kept from this answer was forgotten." in card(done.text)
-    assert f"memory {shelf['poem'][:8]}, forgotten since" in done.text
+    assert f"memory {shelf['logic'][:8]}, forgotten since" in done.text
     assert "Bring in the right answer" in card(done.text)
     assert "Forget the memory" not in card(done.text)
 
