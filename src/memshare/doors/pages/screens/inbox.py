@@ -108,7 +108,7 @@ def inbox(visit: Visit) -> Screen:
 
 @PAGES.action("/inbox/conflict")
 def settle_conflict(visit: Visit) -> Done:
-    """Say of two memories which is right, that both are or that they contradict each other, or forget a wrong one."""
+    """Say of two memories which is right or that both are, or forget the one that is wrong."""
     one, other = visit.id("one"), visit.id("other")
     decision = visit.field("decision")
     if decision in ("forget one", "forget other"):
@@ -120,12 +120,11 @@ def settle_conflict(visit: Visit) -> Done:
         decide(visit.backend, visit.caller, ConflictDecision(memories=(one, other), undecided=True))
         return Done(visit.back or _here(visit), "It is undecided again.")
     right = {"one is right": one, "other is right": other}.get(decision)
-    form = ConflictDecision(memories=(one, other), contradict=bool(right) or decision == "contradict", right=right)
+    form = ConflictDecision(memories=(one, other), contradict=right is not None, right=right)
     decide(visit.backend, visit.caller, form)
-    said = f"Of the two, this one alone is shown now: {_text(visit, right)}" if right else "Both may be shown."
-    said = said if right or not form.contradict else "Of the two, the more credible one alone is shown now."
+    said = "Both may be shown." if right is None else f"Of the two, this one alone is shown now: {_text(visit, right)}"
     undo = {"one": str(one), "other": str(other), "decision": "undecided", **visit.given("kind")}
-    return Done(visit.back or _here(visit), said, f"{HERE}/conflict?{urlencode(undo)}")
+    return Done(_here(visit), said, f"{HERE}/conflict?{urlencode(undo)}")
 
 
 @PAGES.action("/inbox/duplicate")

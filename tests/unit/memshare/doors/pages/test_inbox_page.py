@@ -228,19 +228,3 @@ def test_a_card_of_what_was_given_up_names_no_command(here: TestClient, backend:
     pages = [text_of(here.get(path).text) for path in ("/inbox", "/now")]
 
     assert all("memshare dead retry" not in page and "“Try again” has this task answered" in page for page in pages)
-
-
-def test_two_answers_to_one_question_are_said_to_contradict_where_they_stand(
-    here: TestClient, memory: MemoryClient
-) -> None:
-    said = [f"An adult pays {euros} euros." for euros in (12, 14)]
-    two = memory.add([NewMemory(pool="logic", prompt="The fee?", answer=one, new_pool=True) for one in said])
-    page = here.get(f"/memories/{two[0]}/views").text
-    [form] = re.findall(r'<form method="post" action="/inbox/conflict">.*?</form>', page, re.DOTALL)
-    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
-
-    done = here.post("/inbox/conflict", data=given, headers=FROM_PAGE).text
-
-    assert "Of the two, the more credible one alone is shown now." in text_of(done)
-    assert [one.conflicts for one in memory.judge(two)] == [(two[1],), (two[0],)]
-    assert "It contradicts 1" not in done
