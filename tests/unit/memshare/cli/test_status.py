@@ -54,16 +54,19 @@ def test_calls_of_before_a_worker_began_to_ask_a_model_count_no_more(
     assert f"5 of the last 5 calls of {model} failed." in terminal.run("status").stdout
 
     (said := tmp_path / "said").touch()
-    worker = prepared_python.start(["worker", "trainer"], terminal.environment, [NOTHING, said, said])
+    worker = prepared_python.start(["worker", "scorer"], terminal.environment, [NOTHING, said, said])
     try:
         wait_for(lambda: not log.lately(), 60, "them to be forgotten")
-        wait_for(lambda: terminal.json("status")["workers"], 60, "the worker to be there")
-        [there] = terminal.json("status")["workers"]
     finally:
         worker.terminate()
         ended(worker)
 
-    assert there["models"] == [model]  # what says which memories mislead is asked, too
+
+def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, redis_client: redis.Redis) -> None:
+    about = {"node": "trainer-7@here", "pid": 7, "incarnation": "x", "queues": ("trainer",)}
+    announce(redis_client, Presence.model_validate({**about, "trainer_model": "openai:labels"}))
+
+    assert terminal.json("status")["workers"][0]["models"] == ["openai:labels"]
 
 
 def test_status_says_who_is_there_what_waits_and_why_and_what_was_given_up(
