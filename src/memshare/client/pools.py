@@ -152,7 +152,7 @@ def unread(cards: Iterable[AgentCard], pools: Iterable[str]) -> str:
 
 def require_kind(cards: Mapping[str, AgentCard], agent: str | None, kind: str | None) -> None:
     """Raises `BadInput` where a memory's agent is there, and has no such kind of tasks."""
-    if agent in cards and kind != KNOWLEDGE:
+    if agent is not None and agent in cards and kind != KNOWLEDGE:
         cards[agent].require_kind(kind)
 
 

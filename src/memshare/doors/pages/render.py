@@ -94,7 +94,7 @@ LABELS = {
 
 def labelled(fault: str | None) -> str:
     """A fault in the words of the page."""
-    return functools.reduce(lambda text, one: re.sub(*one, text), LABELS.items(), fault or "")
+    return functools.reduce(lambda text, pair: re.sub(pair[0], pair[1], text), LABELS.items(), fault or "")
 
 
 def _cleaned(value: Any) -> Any:

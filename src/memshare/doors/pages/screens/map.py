@@ -35,10 +35,13 @@ def overview(visit: Visit) -> Screen:
     there = [one for one in pools(visit.backend, visit.caller) if one.memories and "/" not in one.name]
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
-    values = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
-    values |= {"tokens": TOKENS, "waiting": visit.backend.client.ledger.open_in(CONCEPTS_QUEUE)}  # of all pools
+    waiting = visit.backend.client.ledger.open_in(CONCEPTS_QUEUE)  # of all pools
+    shown = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
     model_for = visit.backend.settings.model_for
-    return Screen("map", {**values, "model": model_for("scorer"), "writer": model_for("agents")})
+    return Screen(
+        "map",
+        {**shown, "tokens": TOKENS, "waiting": waiting, "model": model_for("scorer"), "writer": model_for("agents")},
+    )
 
 
 @PAGES.action("/map/{pool:path}/ask")
