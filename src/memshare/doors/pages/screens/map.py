@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any
 from urllib.parse import quote, urlencode
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Streamed, Visit
@@ -35,13 +36,10 @@ def overview(visit: Visit) -> Screen:
     there = [one for one in pools(visit.backend, visit.caller) if one.memories and "/" not in one.name]
     named = visit.field("pool") or (there[0].name if there else "")
     found = concepts(visit.backend, visit.caller, named) if named else None
-    waiting = visit.backend.client.ledger.open_in(CONCEPTS_QUEUE)  # of all pools
-    shown = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED, "jobs": visit.jobs}
-    model_for = visit.backend.settings.model_for
-    return Screen(
-        "map",
-        {**shown, "tokens": TOKENS, "waiting": waiting, "model": model_for("scorer"), "writer": model_for("agents")},
-    )
+    values: dict[str, Any] = {"pools": there, "named": named, "found": found, "shown": SHOWN, "listed": LISTED}
+    waiting, model_for = visit.backend.client.ledger.open_in(CONCEPTS_QUEUE), visit.backend.settings.model_for
+    values |= {"tokens": TOKENS, "waiting": waiting, "model": model_for("scorer"), "writer": model_for("agents")}
+    return Screen("map", values | {"jobs": visit.jobs})
 
 
 @PAGES.action("/map/{pool:path}/ask")
