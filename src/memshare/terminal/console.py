@@ -11,7 +11,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -230,6 +230,25 @@ def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = N
     for row in cells:
         made.add_row(*row)
     return Group(styled((title, "bold")), made) if title else made
+
+
+def turned_table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = None) -> RenderableType:
+    """A table as it is where all its words fit; else its rows stand side by side as columns, as many as fit."""
+    widths = [
+        max(cell_len(word) for cell in of for word in cell.split() or [""]) for of in zip(columns, *rows, strict=True)
+    ]
+    if sum(widths) + 2 * len(columns) <= console.width:
+        return table(*columns, rows=rows, title=title)
+    room = console.width - max(map(cell_len, columns)) - 2
+    many = max(room // (max(widths) + 2), 1)
+    parts = []
+    for start in range(0, len(rows), many):
+        some = rows[start : start + many]
+        part = table(columns[0], *(row[0] for row in some), rows=list(zip(columns, *some, strict=True))[1:])
+        assert isinstance(part, Table)
+        part.columns[0].no_wrap = True
+        parts.append(part)
+    return Group(*([styled((title, "bold"))] if title else []), *parts)
 
 
 def short(text: str, width: int = 60) -> str:

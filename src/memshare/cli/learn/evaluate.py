@@ -18,7 +18,16 @@ from memshare.evaluation.papers import PAPERS, Paper, beside, paper_named
 from memshare.evaluation.request import ExperimentRequest, Forecast, forecasts, request_of
 from memshare.evaluation.result import LEGEND, ExperimentResult, interval_text, judged_by, summary
 from memshare.operate.preflight import check_models
-from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping, table
+from memshare.terminal.console import (
+    console,
+    errors,
+    print_json,
+    progress_bar,
+    require_consent,
+    stopping,
+    table,
+    turned_table,
+)
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.settings import OFFLINE, Settings, load_settings
@@ -178,7 +187,7 @@ def _say(result: ExperimentResult, out: Path, *, as_json: bool) -> None:
         print_json(result.model_dump(mode="json"))
         return
     heads, rows = summary(result)
-    console.print(table(*heads, rows=rows, title=result.title))
+    console.print(turned_table(*heads, rows=rows, title=result.title))
     for note in filter(None, (*result.notes, judged_by(result))):
         console.print(note, style="yellow")
     console.print(LEGEND, style="dim")
@@ -194,7 +203,7 @@ def _say_paper(paper: Paper, result: ExperimentResult) -> None:
         console.print(f"The paper ({paper.place}): {one.said}")
         if one.figures:
             heads, rows = beside(one.figures, result)
-            console.print(table(*heads, rows=rows, title=f"{one.figures.name} of the paper, and here"))
+            console.print(turned_table(*heads, rows=rows, title=f"{one.figures.name} of the paper, and here"))
 
 
 def _say_languages(result: LanguagesResult, *, as_json: bool) -> None:

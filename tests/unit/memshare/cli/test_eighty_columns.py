@@ -16,7 +16,7 @@ from memshare.cli.main import _fail
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal import console as console_module
-from memshare.terminal.console import TextConsole, table, waiting
+from memshare.terminal.console import TextConsole, table, turned_table, waiting
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -152,3 +152,40 @@ def test_one_of_anything_is_not_called_several() -> None:
     ]
 
     assert found == []
+
+
+def test_a_table_of_an_experiment_that_is_too_wide_stands_on_its_side_with_its_words_whole(screen: Screen) -> None:
+    heads = ["condition", "phase", "items", "score [95%]", "gain", "p", "accepted", "BERTScore F1", "says so", "shown"]
+    rows = [
+        [
+            f"{k} memories",
+            "before",
+            "5 (2 failed)",
+            "32.2 [-11.5, 76.0]",
+            "-6.7",
+            "0.750",
+            "20%",
+            "0.255",
+            "0.60",
+            "0.67",
+        ]
+        for k in range(6)
+    ]
+
+    console_module.console.print(turned_table(*heads, rows=rows, title="Side by side"))
+
+    said = screen().splitlines()
+    assert max(map(len, said)) <= WIDTH
+    words = {word for line in said for word in line.split()}
+    assert words >= {word for cells in (heads, *rows) for cell in cells for word in cell.split()}
+    assert [line.split()[0] for line in said if line.startswith(("condition", "gain"))] == ["condition", "gain"]
+
+
+def test_a_table_of_an_experiment_that_fits_stays_as_it_is(screen: Screen) -> None:
+    console_module.console.print(turned_table("condition", "items", rows=[["0 memories", "5"], ["3 memories", "5"]]))
+
+    assert [line.split() for line in screen().splitlines()] == [
+        ["condition", "items"],
+        ["0", "memories", "5"],
+        ["3", "memories", "5"],
+    ]
