@@ -272,7 +272,7 @@ def test_results_that_cannot_be_written_are_known_before_anything_is_submitted(t
     ("name", "value", "code", "expected"),
     [
         ("MEMSHARE_REDIS_URL", "nonsense", 2, "redis://HOST"),
-        ("MEMSHARE_MODEL", "parrot", 2, "openai:MODEL"),
+        ("MEMSHARE_MODEL", "parrot", 2, "openai:NAME"),
         ("MEMSHARE_MODEL", "openai:gpt-x", 2, "OPENAI_API_KEY"),
         ("MEMSHARE_AGENTS_DIR", "/no/such/folder", 2, "/no/such/folder"),
     ],
