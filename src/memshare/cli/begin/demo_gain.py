@@ -258,7 +258,9 @@ def _print_helped(helped: Helped | None) -> None:
         return
     memory, count = helped.memory, len(helped.questions)
     examples = "\n".join(f"  {short(text, 90)}" for text in helped.questions[:3])
-    title = f"One memory of {memory.submitter}'s was shown for {count} questions answered right with its query"
+    title = (
+        f"One memory of {memory.submitter}'s was shown for {counted(count, 'question')} answered right with its query"
+    )
     console.print(
         panel(styled((memory.prompt or "", "dim"), f"\n{memory.answer}\n\n", f"such as to\n{examples}"), title)
     )

@@ -111,8 +111,10 @@ def _say_trial(trial: Trial, *, as_json: bool) -> None:
 
 
 def _trained(of: Consolidated | Trial) -> str:
-    on = f"{of.held_out} lessons held out"
-    return f"Trained on {of.lessons} lessons and right answers of {', '.join(of.pools)}, and measured on {on}"
+    on = f"{counted(of.held_out or 0, 'lesson')} held out"
+    return (
+        f"Trained on {counted(of.lessons, 'lesson')} and right answers of {', '.join(of.pools)}, and measured on {on}"
+    )
 
 
 def _figures(of: Consolidated | Trial) -> list[tuple[str, str, str, str]]:

@@ -56,7 +56,7 @@ def _tried(trial: Trial) -> str:
     return (
         f"A trial {_at(trial.at)}: what is ranked first helps {first.before:.2f} → {first.after:.2f}"
         f" ± {first.error:.2f} on {counted(trial.held_out, 'lesson', 'lessons')} held out, after"
-        f" {trial.lessons} lessons and right answers; the encoder would be"
+        f" {counted(trial.lessons, 'lesson')} and right answers; the encoder would be"
         f" {'accepted' if trial.accepted else 'refused'}. "
     )
 

@@ -93,7 +93,7 @@ def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
         DemoStage("task", "graded tasks 151 to 200", 100, list(asked)),
         DemoStage("off", "later, retriever off", 100, list(asked)),
     ]
-    gain = demo_gain.Gain(0.46, 0.05, 46, 10, 0.35, 0.55)
+    gain = demo_gain.Gain(0.46, 46, 10, 0.35, 0.55)
     in_table = [one for one in stages if one.kind != "task"]
     rows = [(one.title, "100%", *[demo_gain._in_words(gain)] * 2) for one in in_table]
 
@@ -142,7 +142,7 @@ def test_one_of_anything_is_not_called_several() -> None:
     """Numbers in sentences of commands go through `counted`, but for those that are never 1."""
     source = Path(console_module.__file__).parents[1]
     of_demo = ("stage.size", "len(parts.exam)", "len(exam)", "len(parts.shared)", "parts.asked")
-    never_one = (*of_demo, "FIRST_VERSION", "state.next_at")
+    never_one = (*of_demo, "FIRST_VERSION", "FEWEST_LESSONS", "state.next_at")
     found = [
         f"{file.name}: {number}"
         for folder in ("cli", "demo", "terminal")

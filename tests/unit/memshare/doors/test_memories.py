@@ -184,7 +184,7 @@ def test_the_lift_of_a_memory_and_of_the_pools_that_the_token_sees_is_told(
     ada = tokened("ada", "recall")
 
     told = {"points": 10.0, "error": 0.0, "shown": 10, "withheld": 10}
-    assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 5}
+    assert ada.get(f"/v1/memories/{shelf['logic']}").json()["lift"] == {**told, "needed": 10}
     helps = [one for one in ada.get("/v1/stats").json()["helps"] if one["way"] == "one withheld"]
     assert [(one["agent"], one["tasks"], one["tasks_without"]) for one in helps] == [(None, 10, 10), ("logic", 10, 10)]
 

@@ -109,7 +109,7 @@ def test_the_prompt_says_that_the_agents_file_was_written_since(
     backend.client.settings = backend.settings.model_copy(update={"agents_dir": agents})
 
     sent = here.get("/v1/journeys/t1/prompt").json()
-    assert sent["turns"][0]["content"].startswith("Be brief.\n\nRhyme.\n\n")
+    assert sent["turns"][0]["content"].startswith("Be brief.\n\nRhyme.")
     assert any("'logic' was written since" in one for one in sent["changed"])
 
 
