@@ -111,10 +111,8 @@ def _say_trial(trial: Trial, *, as_json: bool) -> None:
 
 
 def _trained(of: Consolidated | Trial) -> str:
-    on = f"{counted(of.held_out or 0, 'lesson')} held out"
-    return (
-        f"Trained on {counted(of.lessons, 'lesson')} and right answers of {', '.join(of.pools)}, and measured on {on}"
-    )
+    held_out = "" if of.held_out is None else f", and measured on {counted(of.held_out, 'lesson')} held out"
+    return f"Trained on {counted(of.lessons, 'lesson')} and right answers of {', '.join(of.pools)}{held_out}"
 
 
 def _figures(of: Consolidated | Trial) -> list[tuple[str, str, str, str]]:
