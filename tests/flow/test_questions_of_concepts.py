@@ -390,7 +390,7 @@ def test_gaps_are_explored_within_the_days_calls_and_questions(deployment: Deplo
     assert {one["memory_id"] for run in (first, more) for one in run["asked"]} == set(learnt)
     assert f"## {questions[1]}" in report.read_text()  # the runs after it, which asked nothing, left it
     assert "Up to 0 questions" in all_asked
-    assert "Nothing was asked: 3 of 3 questions were asked today." in all_asked
+    assert "Nothing was asked: 3 of 3 questions of today were asked." in all_asked
     assert "Up to 0 questions" in few_calls
     assert re.search(r"Nothing was asked: \d+ of 3 calls of today are used", few_calls)
     assert asked_in_vain.all() == []
