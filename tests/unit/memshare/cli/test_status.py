@@ -51,6 +51,7 @@ def test_calls_of_before_a_worker_began_to_ask_a_model_count_no_more(
     log = UsageLog(redis_client)
     for _ in range(5):
         log.ended(model, "answers", "other", 1.0, Usage())
+    log.flush()
     assert f"5 of the last 5 calls of {model} failed." in terminal.run("status").stdout
 
     (said := tmp_path / "said").touch()
