@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import redis
 
 from memshare.cli.options import ANSWER_WITHIN
 from memshare.client.client import Client
@@ -29,7 +30,9 @@ def test_who_waits_has_the_answer_though_its_message_is_lost_and_found_only_afte
 
 
 def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_answer(
-    settings: Settings, tmp_path: Path
+    settings: Settings,
+    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
+    tmp_path: Path,
 ) -> None:
     terminal = Terminal(tmp_path)
     environment = terminal.environment | {"MEMSHARE_REDIS_URL": settings.redis}
@@ -43,7 +46,7 @@ def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_ans
         said = process.stderr.read()
 
     with closing(Client(settings)) as client:
-        task_id = client.ledger.journeys("", 1)[0]
+        [task_id] = client.ledger.journeys("", 5)
     assert process.returncode == 130
     assert f"`memshare result {task_id}`" in said
 

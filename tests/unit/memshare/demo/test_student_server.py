@@ -67,8 +67,8 @@ def test_an_answer_is_a_completion(expert: SqlExpert) -> None:
 BESIDE = """
 from memshare.demo.student_server import student_answers
 with student_answers():
-    print("There.", flush=True)
     try:
+        print("There.", flush=True)
         input()
     except KeyboardInterrupt:
         print("Ended.")
