@@ -67,11 +67,12 @@ def failing_models(client: redis.Redis) -> tuple[str, ...]:
 
 def busy_servers(client: redis.Redis) -> tuple[str, ...]:
     """A sentence for each model's server for which calls wait."""
-    return tuple(
-        f"{counted} for {there.address}, which is given {there.limit} at once for now."
-        for there in servers_now(client)
-        if (counted := there.waiting and f"{there.waiting} call{'s wait' if there.waiting > 1 else ' waits'}")
-    )
+    said = []
+    for there in servers_now(client):
+        if there.waiting:
+            calls = "1 call waits" if there.waiting == 1 else f"{there.waiting} calls wait"
+            said.append(f"{calls} for {there.address}, which is given {there.limit} at once for now.")
+    return tuple(said)
 
 
 def graded_ever(client: redis.Redis, agents: Collection[str] | None = None) -> tuple[int, int]:

@@ -99,7 +99,9 @@ def note_hidden(
         before, now = _also_hid(backend, journey), set(memories)
         if journey.opinion is not None:
             note(backend.redis, journey.id, ALSO_HID, [*sorted(map(str, before | now if hidden else before - now))])
-    for one in (each.memory for each in backend.client.memories.judge(sorted(now)) if hidden):
+    if not hidden:
+        return
+    for one in (each.memory for each in backend.client.memories.judge(sorted(now))):
         about = {"prompt": one.prompt or journey.prompt, "by": caller.name, "journey": journey.id}
         word = WrongAnswer(memory=one.id, pool=one.pool, submitter=one.submitter, curated=True, hides=True, **about)
         with backend.reaching():

@@ -12,7 +12,6 @@ import typer
 from pydantic import ValidationError
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
 from memshare.cli.curate.forgetting import say_stale
 from memshare.cli.operating import operating, print_reply
@@ -71,8 +70,11 @@ def untidy(
     Example: memshare memories untidy --pool physics
     """
     require("memshare memories untidy", "concepts")
-    from memshare_concepts.nearly_same import duplicates, never_of_use, thin
+    from memshare_concepts.nearly_same import Duplicate, duplicates, never_of_use, thin
     from memshare_concepts.pool_graph import vectors_of
+
+    def pair(one: Duplicate) -> tuple[str, str, str]:
+        return (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]))
 
     with Client() as client:
         name = the_pool(client, pool)
@@ -96,38 +98,31 @@ def untidy(
     _print(
         f"Nearly the same: {len(same):,}",
         ("cosine", "id", "and", "prompt"),
-        [
-            (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]), _text(by_id[one.memories[0]]))
-            for one in same[:limit]
-        ],
+        [(*pair(one), one_line(by_id[one.memories[0]].key)) for one in same[:limit]],
     )
     _print(
         f"Of nearly the same question, with another answer: {len(other):,}",
         ("cosine", "id", "and", "they differ in"),
-        [
-            (f"{one.cosine:.3f}", short_id(one.memories[0]), short_id(one.memories[1]), one_line(one.differ))
-            for one in other[:limit]
-        ],
+        [(*pair(one), one_line(one.differ)) for one in other[:limit]],
     )
     _print(
         f"Of few words: {len(short_ones):,}",
         ("words", "usually", "id", "prompt"),
-        [(one.words, f"{one.usual:g}", short_id(one.memory), _text(by_id[one.memory])) for one in short_ones[:limit]],
+        [
+            (one.words, f"{one.usual:g}", short_id(one.memory), one_line(by_id[one.memory].key))
+            for one in short_ones[:limit]
+        ],
     )
     _print(
         f"In {days} days shown to no task that was graded: {len(unused):,}",
         ("id", "prompt"),
-        [(short_id(one), _text(by_id[one])) for one in unused[:limit]],
+        [(short_id(one), one_line(by_id[one].key)) for one in unused[:limit]],
     )
     console.print("`memshare memories show ID` shows one whole, `edit` and `forget` change it.", style="dim")
 
 
 def _print(title: str, columns: tuple[str, ...], rows: Iterable[Iterable[object]]) -> None:
     console.print(table(*columns, rows=rows, title=title))
-
-
-def _text(memory: Memory) -> Text:
-    return one_line(memory.key)
 
 
 SHOWN = 20  # damaged memories
@@ -390,7 +385,7 @@ def _decide(backend: Backend, caller: Caller, chosen: Mapping[Said, Two | None],
     contradict = None if said == "undecided" else said != "dismissed"
     right = one if said == "right" else None
     pool = backend.client.memories.get(other).pool
-    before = _stale(backend, pool)
+    before = _stale(backend, pool) if right else 0
     decision = ConflictDecision(memories=(one, other), contradict=contradict, right=right, undecided=contradict is None)
     decisions.decide_conflict(backend, caller, decision)
     stale = 0 if right is None else max(_stale(backend, pool) - before, 0)
