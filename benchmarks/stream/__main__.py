@@ -53,6 +53,9 @@ def main(
     tasks: Annotated[int, typer.Option(min=1, help="Tasks of the stream.")] = 300,
     unseen: Annotated[int, typer.Option(min=0, help="Tasks after it, of which nothing is learnt.")] = 60,
     order: Annotated[list[int] | None, typer.Option(help="Numbers of orders.", show_default="1 2 3")] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Of the library, no question by which defaults were settled.")
+    ] = False,
     at_once: Annotated[int, typer.Option(min=1, help="Tasks that are answered at once.")] = 4,
     folder: Annotated[Path | None, typer.Option(help="Where answers and pools are kept, to go on with them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
@@ -66,6 +69,8 @@ def main(
         raise typer.BadParameter(f"No arm is called {unknown[0]!r}. There are: {', '.join(ARMS)}.")
     if set_ not in ("library", "gym"):
         raise typer.BadParameter(f"No set is called {set_!r}. There are: library, gym.")
+    if fresh and (data or set_ != "library"):
+        raise typer.BadParameter("--fresh is for the library: no default was settled by other sets.")
     orders = order or [1, 2, 3]
     questions = (
         Questions(data.stem, read_questions(data).every, database.read_text("utf-8")) if data and database else None
@@ -73,7 +78,7 @@ def main(
     make: Callable[[Path, int], TaskSet] = (
         (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
         if set_ == "gym"
-        else (lambda at, number: database_tasks(at, tasks, unseen, number, questions))
+        else (lambda at, number: database_tasks(at, tasks, unseen, number, questions, fresh=fresh))
     )
     answers = len(orders) * sum(unseen if one == "possible" else tasks + unseen for one in arms)
     errors.print(
@@ -107,7 +112,7 @@ def main(
                 else "What was answered so far; with --folder the same command would go on from there."
             )
         figures = {
-            "set": data.stem if data else set_,
+            "set": data.stem if data else f"{set_}, fresh" if fresh else set_,
             "models": ", ".join(servers),
             "orders": ", ".join(map(str, orders)),
         }

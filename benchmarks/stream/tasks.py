@@ -31,6 +31,9 @@ FAMILIES = (
 )
 PHASES: tuple[Phase, ...] = ("stream", "unseen")
 PEOPLE = ("ann", "ben", "cem", "dee")  # who bring examples in, in turn; the last one's answers are wrong
+LOOKED_AT = {1: 300, 2: 240, 3: 240}
+"""Orders of the library, and how many tasks of each had been answered when the defaults were settled."""
+UNSEEN_LOOKED_AT = 60
 EXAMPLES = 6  # tasks of each kind that come with the right answer of a person
 
 
@@ -67,17 +70,26 @@ def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], b
     return lambda prompt, answer: bool(check(prompt, answer))
 
 
-def database_tasks(folder: Path, number: int, unseen: int, order: int, questions: Questions | None = None) -> TaskSet:
-    """Questions of `train` in an order of their own, and of `test`; those of `dev` come with their answers."""
+def database_tasks(
+    folder: Path, number: int, unseen: int, order: int, questions: Questions | None = None, *, fresh: bool = False
+) -> TaskSet:
+    """Questions of `train` in an order of their own, and of `test`; those of `dev` come with their answers.
+
+    `fresh` leaves out the questions that somebody had looked at when the defaults were settled.
+    """
     questions = questions or read_questions()
     check = database_agent(questions, folder)
 
-    def tasks(split: str, count: int, seed: int) -> list[Task]:
+    def tasks(split: str, seed: int) -> list[Task]:
         every = [Task(one.text, None, one.sql, str(one.query.number)) for one in questions.of(split)]
         random.Random(seed).shuffle(every)
-        return every[:count]
+        return every
 
-    return TaskSet("sql", tasks("train", number, order), tasks("test", unseen, 0), tasks("dev", 60, 0), check)
+    stream, last = tasks("train", order), tasks("test", 0)
+    if fresh:
+        known = {task for seed, count in LOOKED_AT.items() for task in tasks("train", seed)[:count]}
+        stream, last = [task for task in stream if task not in known], last[UNSEEN_LOOKED_AT:]
+    return TaskSet("sql", stream[:number], last[:unseen], tasks("dev", 0)[:60], check)
 
 
 def spoiled(examples: Sequence[Task]) -> list[str]:

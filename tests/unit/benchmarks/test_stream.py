@@ -250,3 +250,12 @@ def test_the_library_comes_in_an_order_of_its_own_and_every_right_answer_is_righ
     texts = {one.prompt for one in first.stream}
     assert texts.isdisjoint(one.prompt for one in (*first.unseen, *first.examples))
     assert json.loads((tmp_path / "1" / "answers.jsonl").read_text().splitlines()[0])["answer"]
+
+
+def test_fresh_questions_of_the_library_are_none_by_which_a_default_was_settled(tmp_path: Path) -> None:
+    fresh = database_tasks(tmp_path, 280, 120, 4, fresh=True)
+    settled = [database_tasks(tmp_path, 300 if order == 1 else 240, 60, order) for order in (1, 2, 3)]
+
+    known = {one.prompt for each in settled for one in (*each.stream, *each.unseen)}
+    assert (len(fresh.stream), len(fresh.unseen)) == (280, 120)
+    assert known.isdisjoint(one.prompt for one in (*fresh.stream, *fresh.unseen))
