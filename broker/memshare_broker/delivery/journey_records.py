@@ -151,6 +151,14 @@ def ended_at(records: Mapping[str, Any]) -> dict[str, float]:
     return {name.removeprefix(ENDED): at for name, at in records.items() if name.startswith(ENDED)}
 
 
+def unname(client: redis.Redis, person: str) -> None:
+    """Keep what a person said of answers, but forget who said it."""
+    for key in client.scan_iter(JOURNEY + "*", count=1000):
+        name = str(key).removeprefix(JOURNEY)
+        if (said := noted(client, name, OPINION)) and said["by"] == person:
+            note(client, name, OPINION, {**said, "by": "somebody"})
+
+
 class Removed(NamedTuple):
     """Numbers of the journeys and dead letters that were removed, and of open messages, which stay."""
 

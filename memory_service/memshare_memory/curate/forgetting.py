@@ -17,7 +17,7 @@ from uuid import UUID
 import redis
 from redis.exceptions import ResponseError
 
-from memshare_broker.delivery.journey_records import remove_records, unpack
+from memshare_broker.delivery.journey_records import remove_records, unname, unpack
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
 from memshare_llm.limits.usage import forget_submitter
@@ -352,10 +352,13 @@ def remove_traces(
     removed = remove_records(client, tells)
     if recalled := [key for key, record in _recalled(client) if tells("", record)]:
         client.delete(*recalled)
-    called_wrong = client.hgetall(WRONG_ANSWERS).items()
-    if taken_back := [field for field, text in called_wrong if tells("", json.loads(text))]:
-        client.hdel(WRONG_ANSWERS, *taken_back)
+    for field, text in client.hgetall(WRONG_ANSWERS).items():
+        if tells("", said := json.loads(text)):
+            client.hdel(WRONG_ANSWERS, field)
+        elif submitter is not None and said.get("by") == submitter:
+            client.hset(WRONG_ANSWERS, field, json.dumps({name: one for name, one in said.items() if name != "by"}))
     if submitter is not None:
+        unname(client, submitter)
         forget_submitter(client, submitter)
         forget_person(client, submitter)
         forget_trust(client, submitter)

@@ -10,14 +10,16 @@ import pytest
 import redis
 
 from memshare_broker.delivery.dead_letters import DeadLetters, letter_for
-from memshare_broker.delivery.journey_records import unpack
+from memshare_broker.delivery.journey_records import OPINION, note, noted, unpack
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import JOURNEY, RESULT, Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.observe.metrics import DEAD_REASONS
+from memshare_broker.wire.grades import Opinion
 from memshare_broker.wire.messages import AgentTask, Usage, derived_id
 from memshare_llm.limits.usage import Charge, UsageLog
 from memshare_memory.curate.forgetting import remove_traces
+from memshare_memory.people import WrongAnswer, note_wrong, wrong_answers
 
 SECRET = "the zebra at the gate"
 MEMORY, OTHER = derived_id("a memory"), derived_id("another one")
@@ -129,3 +131,20 @@ def test_of_what_is_known_for_ever_the_question_goes_and_the_outcome_stays(redis
 
     assert not known(redis_client, SECRET)
     assert json.loads(redis_client.hget("memshare:kept", "journey") or "")["outcome"] == "stored"
+
+
+def test_what_a_purged_person_said_of_others_answers_stays_without_their_name(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    answered(ledger, entry("task-1", "bob"))
+    note(redis_client, "task-1", OPINION, Opinion(by="mallory", reward=0).model_dump(mode="json"))
+    wrong = WrongAnswer(
+        memory=MEMORY, pool="poem", prompt="A lamp?", submitter="bob", curated=True, by="mallory", journey="task-1"
+    )
+    note_wrong(redis_client, "Yes.", wrong)
+
+    assert purge(redis_client, submitter="mallory") == (0, 0, 0)
+
+    assert not known(redis_client, "mallory")
+    assert noted(redis_client, "task-1", OPINION) == Opinion(by="somebody", reward=0).model_dump(mode="json")
+    assert [*wrong_answers(redis_client)] == [wrong.model_copy(update={"by": "somebody"})]
