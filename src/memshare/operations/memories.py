@@ -55,8 +55,8 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded
-from memshare_memory.people import called_wrong, wrong_answers
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded, saying
+from memshare_memory.people import WRONG_ANSWERS, called_wrong, wrong_answers
 
 EXAMPLES = 20  # memories
 
@@ -96,6 +96,9 @@ def import_memories(
     refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
+    with backend.reaching():
+        found, wrong = without_wrong(backend.redis, found)
+    why += Counter(wrong)
     new, silent = new_ids(backend.client, found.ids), unread(cards.values(), found.pools)
     if not dry_run:
         refuse(
@@ -183,7 +186,23 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     return _reply(backend, _judged(backend, caller, added))
 
 
-def refuse_wrong(client: redis.Redis, given: GivenMemory) -> None:
+def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
+    """The memories of a file without those that are shown and called wrong, and why, each named by its first words."""
+    said, why = {str(field).split()[0] for field in client.hkeys(WRONG_ANSWERS)}, list[str]()
+
+    def is_right(one: NewMemory | Memory) -> bool:
+        try:
+            if saying(one.answer) in said and getattr(one, "status", "active") != "hidden":
+                refuse_wrong(client, one)
+        except Conflict as error:
+            why.append(f"{(one.prompt or one.answer)[:80]!r}: {error}")
+            return False
+        return True
+
+    return found._replace(whole=[*filter(is_right, found.whole)], pairs=[*filter(is_right, found.pairs)]), why
+
+
+def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
     """Raise `Conflict` if whoever curates called this answer to this prompt wrong, and nobody took that back."""
     for said in wrong_answers(client, given.answer):
         if said.curated and said.pool == given.pool and folded(said.prompt) == folded(given.prompt or said.prompt):

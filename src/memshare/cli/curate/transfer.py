@@ -36,6 +36,7 @@ from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, r
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.data_folder import connected
+from memshare.operations.memories import without_wrong
 from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
 from memshare.terminal.ids import counted, require_pool
 from memshare_agents.roster import load_roster
@@ -272,8 +273,7 @@ def _worth(client: Client) -> Callable[[Memory], float]:
     """Function that tells the worth of a memory's submitter to its pool. An unknown submitter is worth 0."""
     with connected(client.settings) as redis_client:
         encoder = encoder_in_use(client.settings, redis_client)
-        pools = client.memories.stats().by_pool
-        told = {pool: redis_client.get(standings_key(pool, encoder)) for pool in pools}
+        told = {pool: redis_client.get(standings_key(pool, encoder)) for pool in client.memories.stats().by_pool}
     worth = {pool: Standings.model_validate_json(text).worth for pool, text in told.items() if text}
     return lambda memory: worth.get(memory.pool, {}).get(memory.submitter, 0.0)
 
@@ -357,6 +357,10 @@ def import_memories(
         pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
         found = read_pairs(file, pool, pool_of_agent, submitter, limit, cards, wrong)
     refuse(wrong(found), "Nothing was imported.")
+    with connected(client.settings) as redis_client:
+        found, refused = without_wrong(redis_client, found)
+    for why in refused:
+        errors.print(f"Left out: {why}", style="yellow")
     if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
@@ -365,7 +369,7 @@ def import_memories(
         fresh = [memory for memory in found.whole if memory.id in unknown_ids]
         if not dry_run:
             _bring_in(client, found._replace(whole=fresh))
-        show_graded(graded, source, fresh, dry_run=dry_run, as_json=as_json)
+        show_graded(graded._replace(memories=found.whole), source, fresh, dry_run=dry_run, as_json=as_json)
         return
     new, each = len(unknown_ids), len(set(ids))
     _bring_in(client, found)

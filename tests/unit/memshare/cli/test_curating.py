@@ -23,6 +23,7 @@ from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.lesson_log import LessonLog
 from tests.support import prepared_python
@@ -424,3 +425,19 @@ def test_where_nothing_was_learnt_a_search_has_the_nearest_first(terminal: Termi
     )
     said = " ".join(terminal.run(*words).stdout.split())
     assert said.index("0.857") < said.index("0.714") < said.index("nothing was learnt yet")
+
+
+def test_an_import_leaves_out_what_was_called_wrong_and_names_it(
+    terminal: Terminal, memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    add(memory, "There already.")
+    word = WrongAnswer(memory=UUID(int=1), pool="poem", prompt="A lamp?", submitter="bob", curated=True, by="cora")
+    note_wrong(redis_client, "It shines.", word)
+    file = tmp_path / "pairs.jsonl"
+    pairs = [{"pool": "poem", "prompt": prompt, "answer": "It shines."} for prompt in ("A lamp?", "A star?")]
+    file.write_text("\n".join(map(json.dumps, pairs)))
+
+    done = terminal.run("memories", "import", str(file))
+
+    assert "Imported 1 memory: 1 new" in done.stdout
+    assert "Left out: 'A lamp?': This answer was called wrong by 'cora'" in " ".join(done.stderr.split())

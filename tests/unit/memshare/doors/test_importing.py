@@ -6,9 +6,12 @@ import json
 from typing import Any
 
 import pytest
+import redis
 from fastapi.testclient import TestClient
 
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import memory_id
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
@@ -131,3 +134,45 @@ def test_a_pool_that_no_agent_answers_from_is_told_with_what_to_do(here: TestCli
     assert memory.stats().by_pool["bikes"] == 1
     assert told in text_of(here.get("/pool?pool=bikes").text)
     assert "No agent answers" not in here.get("/pool?pool=logic").text
+
+
+@pytest.mark.parametrize("is_table", [True, False])
+def test_what_was_called_wrong_for_that_prompt_is_left_out_and_named_and_the_rest_comes_in(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis, is_table: bool
+) -> None:
+    call_wrong(redis_client)
+    lines: tuple[object, ...] = (
+        PAIR,
+        {**PAIR, "prompt": "What strikes?"},
+        {"prompt": "What runs?", "answer": "A river."},
+    )
+    if is_table:
+        lines = ("prompt,answer", "What has hands?,A clock.", "What strikes?,A clock.", "What runs?,A river.")
+
+    told = ask(here, *lines, source="table" if is_table else None)
+
+    [why] = told["why"]
+    assert (told["new"], told["left_out"], told["refused"]) == (2, 1, [])
+    assert why.startswith(
+        "'What has hands?': This answer was called wrong by 'cora' (journey 't1'), so it is not brought"
+    )
+    assert {prompt for prompt, _ in in_pool(memory)} == {"What strikes?", "What runs?"}
+
+
+def test_what_was_called_wrong_comes_back_hidden_as_it_was_exported(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ask(here, PAIR)
+    [kept] = memory.every(Where())
+    call_wrong(redis_client)
+    hidden = kept.model_copy(update={"status": "hidden"})
+
+    assert ask(here, kept.model_dump(mode="json"))["left_out"] == 1
+    assert ask(here, hidden.model_dump(mode="json"))["left_out"] == 0
+    assert [*memory.every(Where())] == [hidden]
+
+
+def call_wrong(client: redis.Redis) -> None:
+    about = {"prompt": "What has hands?", "by": "cora", "journey": "t1"}
+    own = memory_id("logic", "What has hands?", "A clock.")
+    note_wrong(client, "A clock.", WrongAnswer(memory=own, pool="logic", submitter="ada", curated=True, **about))
