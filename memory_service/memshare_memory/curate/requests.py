@@ -77,6 +77,7 @@ class Edit(Message):
     score: Percent | None = None
     criteria: dict[str, CriterionScore] | None = None
     why_hidden: str | None = None
+    confirmed: Moment | None = Field(default=None, description="when it was last of use; 0: that is not known")
     only_if: Memory | None = None
 
 

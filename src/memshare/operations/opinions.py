@@ -14,7 +14,7 @@ from memshare.client.rest.calls.memories import MemoryReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.memories import get
-from memshare_broker.delivery.hops import CREDIT
+from memshare_broker.delivery.hops import CREDIT, SETTLE
 from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BACK, note, noted, unnote
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.grades import Opinion, VerdictTask
@@ -36,6 +36,7 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
     """
     wrong = _memory_of(journey, pool)
     curated = caller.may("curate")
+    _confirm(backend, caller, journey, is_wrong=True)
     answer, about = journey.answer or "", {"prompt": journey.prompt, "by": caller.name, "journey": journey.id}
     word = WrongAnswer(memory=wrong, pool=pool, submitter=journey.submitter, curated=curated, hides=True, **about)
     with backend.reaching():
@@ -87,8 +88,20 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
         is_its = said.hides and (memory.id == said.hid or memory.task_id == journey.id)
         if memory.status == "hidden" and memory.why_hidden is None and (is_its or memory.id in alike):
             backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
+    if said.hides:
+        _confirm(backend, caller, journey, is_wrong=False)
     audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
     return FeedbackTaken(taken=tuple(one.id for one in told), known=())
+
+
+def _confirm(backend: Backend, caller: Caller, journey: JourneyReply, *, is_wrong: bool) -> None:
+    """Let a wrong answer confirm no memory that it was shown any more, and do so again once that is taken back."""
+    settled = journey.hops.get(SETTLE.name, 0.0) if journey.accepted and journey.memories else 0.0
+    at = 0.0 if is_wrong else settled  # 0: by an answer that was found wrong
+    for memory in backend.client.memories.judge([one.id for one in journey.memories]) if settled else ():
+        was = memory.memory.confirmed
+        if was is not None and (journey.submitted <= was <= settled if is_wrong else was == 0):
+            backend.client.memories.edit(Edit(id=memory.memory.id, by=caller.name, confirmed=at))
 
 
 def note_hidden(

@@ -202,6 +202,7 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
         withheld=withheld,
         share=None if withheld else share_of(journey, known, memory),
         feedback=journey.feedback.get(memory.id),
+        opinion=journey.opinion.found if journey.opinion else None,
         score=journey.score.total if journey.score else None,
         accepted=journey.score.accepted if journey.score else None,
     )
@@ -215,8 +216,8 @@ def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | Non
 
 
 def _mean(told: Sequence[ShownTo]) -> float | None:
-    """The mean score of the graded ones."""
-    scores = [one.score for one in told if one.score is not None]
+    """The mean score of the graded ones, without those that a person found wrong."""
+    scores = [one.score for one in told if one.score is not None and one.opinion != "wrong"]
     return fmean(scores) if scores else None
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
+from uuid import UUID
 
 import pytest
 import redis
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
+from memshare_broker.wire.grades import Settlement
+from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.people import WRONG_ANSWERS
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record
 
 
 def credited(client: redis.Redis) -> list[tuple[float, bool]]:
@@ -129,3 +133,29 @@ def test_who_curates_may_call_an_offered_answer_wrong_that_somebody_recalled_for
 
     assert said.json()["taken"] == [shelf["logic"]]
     assert kim.get(f"/v1/journeys/{journey}").json()["opinion"]["by"] == "kim"
+
+
+def test_an_answer_that_was_called_wrong_confirms_nothing_until_that_is_taken_back(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened, memory: MemoryClient
+) -> None:
+    cora = tokened("cora", "recall", "offer", "curate")
+    for name in ("t1", "t2"):
+        answered(backend, shelf["logic"], journey=name)
+        graded(backend, name, 90 if name == "t1" else 100)
+    shown, before = UUID(shelf["logic"]), time.time()
+    memory.edit(Edit(id=shown, confirmed=before))
+    record(backend, "t1", "settle", Settlement(memory_id=None, outcome="duplicate", reason="it is there"))
+    place = f"/v1/memories/{shown}/shown"
+    assert cora.get(place).json()["shown"] == 95
+
+    cora.post("/v1/feedback", json={"journey": "t1", "reward": 0.0})
+    told = cora.get(place).json()
+    assert (told["shown"], {one["opinion"] for one in told["journeys"]}) == (100, {"wrong", None})
+    assert memory.get(shown).confirmed == 0
+    assert "not yet, or by an answer that was found wrong" in cora.get(f"/memories/{shown}").text
+
+    cora.post("/v1/feedback", json={"journey": "t1", "take_back": True})
+    assert memory.get(shown).confirmed == pytest.approx(before, abs=60)
+    memory.edit(Edit(id=shown, confirmed=before + 3_600))
+    cora.post("/v1/feedback", json={"journey": "t1", "reward": 0.0})
+    assert memory.get(shown).confirmed == before + 3_600, "another task confirmed it"

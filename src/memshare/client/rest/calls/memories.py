@@ -112,6 +112,7 @@ class ShownTo(Message):
     withheld: bool = Field(description="whether it was, at random, not shown, to measure what showing it does")
     share: float | None = Field(description="how much of the answer was made from it, or how much of it stands there")
     feedback: float | None
+    opinion: Literal["right", "wrong"] | None = Field(default=None, description="what a person said of the answer")
     score: float | None
     accepted: bool | None
 
@@ -119,7 +120,7 @@ class ShownTo(Message):
 class ShownReply(Message):
     """The tasks that a memory was recalled for, the latest first, and what came of them."""
 
-    shown: float | None = Field(description="mean score of the tasks that it was shown to")
+    shown: float | None = Field(description="mean score of the tasks that it was shown to; not found wrong")
     withheld: float | None = Field(description="mean score of those from which it was withheld")
     journeys: tuple[ShownTo, ...]
     total: int
@@ -280,7 +281,8 @@ class Memories(Calls[Asked]):
     def grade(self, memory_id: UUID | str) -> Accepted:
         """Have the answer to a task graded again: a stale one is shown again then, or hidden if its score is too low.
 
-        While one is being graded, asking again hands nothing in. You pay for it.
+        One that was written from what a person found wrong stays stale where the grade does not know what is right, as
+        that of a program. While one is being graded, asking again hands nothing in. You pay for it.
         """
 
     @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)
