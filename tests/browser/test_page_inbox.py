@@ -188,7 +188,9 @@ def test_what_is_stale_of_one_statement_is_one_card_and_is_decided_together_with
         page.evaluate("htmx.trigger(document.body, 'changed')")  # what was unticked stays so as the page changes
         expect(kept).not_to_be_checked()
         press(item, "a")
-        expect(page.locator(".notice.good")).to_contain_text("Being graded, then shown again or hidden: 2 memories.")
+        expect(page.locator(".notice.good")).to_contain_text(
+            "Being graded, then shown again, hidden or left here: 2 memories."
+        )
         expect(boxes).to_have_count(1)
         require_harmless(page)
         wait_for(lambda: "stale" not in statuses(deployment, [written[0], written[2]]), 30, "two to be graded")

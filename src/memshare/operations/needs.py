@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, permutations
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -33,11 +33,11 @@ from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import derived_id
 from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
-from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.admit.crediting import followed
 from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Cause, Memory
+from memshare_memory.memory import Cause, Memory, saying
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
 from memshare_scorer.rubric import rubric_files
@@ -92,27 +92,15 @@ def _of_source(caller: Caller, pool: str, source: _Source, some: Sequence[Judged
     causes = (each for one in some for each in one.memory.because if each.memory == told_of.id)
     cause = max(causes, key=lambda one: one.at)
     is_told = caller.sees(told_of.pool) and (not source.is_forgotten or caller.may("curate"))
-    repeats = [one.memory.id for one in some if is_told and _repeats(one.memory, source, cause)]
+    told = [one.memory for one in some if is_told]
+    repeats = [one.id for one in told if followed(one.answer, [source.then(cause, one.created)]) is not None]
+    newest = source.then(cause, some[-1].memory.created) if is_told else None
+    now = told_of.answer if is_told and not source.is_forgotten else None
     return Need(
-        kind="stale memory",
-        key=f"stale {pool} {told_of.id}",
-        since=cause.at,
-        pool=pool,
+        kind="stale memory", key=f"stale {pool} {told_of.id}", since=cause.at, pool=pool, repeats=tuple(repeats),
         memories=tuple(sorted(some, key=lambda one: one.memory.id not in repeats)),
-        source=StaleSource(
-            id=told_of.id,
-            became=cause.became,
-            then=source.then(cause, some[-1].memory.created) if is_told else None,
-            now=told_of.answer if is_told and not source.is_forgotten else None,
-            right=source.lost_to,
-        ),
-        repeats=tuple(repeats),
-    )
-
-
-def _repeats(memory: Memory, source: _Source, cause: Cause) -> bool:
-    [share] = shares_in_common(memory.answer, [source.then(cause, memory.created)])
-    return share >= LEAST_FOLLOWED
+        source=StaleSource(id=told_of.id, became=cause.became, then=newest, now=now, right=source.lost_to),
+    )  # fmt: skip
 
 
 def _sources(backend: Backend, ids: Collection[UUID]) -> dict[UUID, _Source]:
@@ -173,19 +161,39 @@ def may_decide(caller: Caller, need: Need) -> bool:
     return caller.may("admin" if is_operating else "curate")
 
 
+def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) -> dict[str, UUID | str]:
+    """The better one of two memories and why, where anything speaks for it; `held`: how many submitters say each."""
+    two, p = (one.memory, other.memory), [round(each.credibility.p, 2) for each in (one, other)]
+    scores = [round(each.score) for each in two if each.score is not None]
+    measures: tuple[tuple[Sequence[float], str], ...] = (
+        (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
+        (scores, "its answer was graded {} of 100, the other's {}"),
+        (held, "{} submitters say the same, and {} the same as the other"),
+        ([each.task_id is None for each in two], "a person brought it in, and a task made the other"),
+    )
+    for values, why in measures:
+        if len({*values}) == 2:
+            better = two[values.index(max(values))]
+            return {"better": better.id, "speaks": why.format(max(values), min(values))}
+    return {}
+
+
 def _conflicts(look: Look) -> Iterator[Need]:
-    for one in contradictions(look.backend.client.memories, look.pools):
+    found = contradictions(look.backend.client.memories, look.pools)
+    held: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for each in found:
+        for of, against in permutations(one.memory for one in each.memories):
+            held[of.pool, saying(of.answer), saying(against.answer)].add(of.submitter)
+    for one in found:
         # One that lost to another memory is not shown, whatever is said of these two.
         if not one.confirmed and not any(each.lost_to for each in one.memories):
             first, second = (each.memory for each in one.memories)
-            yield Need(
-                kind="conflict",
-                key=f"conflict {first.id} {second.id}",
-                since=max(first.created, second.created),
-                pool=first.pool,
-                memories=one.memories,
-                claims=one.claims,
-            )
+            said = permutations(saying(each.answer) for each in (first, second))
+            need = Need(
+                kind="conflict", key=f"conflict {first.id} {second.id}", since=max(first.created, second.created),
+                pool=first.pool, memories=one.memories, claims=one.claims,
+            )  # fmt: skip
+            yield need.model_copy(update=_speaks(*one.memories, [len(held[first.pool, *each]) for each in said]))
 
 
 def _submitters(look: Look) -> Iterator[Need]:
@@ -209,7 +217,7 @@ def _duplicates(look: Look) -> Iterator[Need]:
             yield Need(
                 kind="duplicate", key=f"duplicate {ids}", since=None, pool=pool, memories=one.memories,
                 cosine=one.cosine, why=f"Their answers differ: {one.differ}" if one.differ else None,
-            )  # fmt: skip
+            ).model_copy(update=_speaks(*one.memories))  # fmt: skip
 
 
 def _promotions(look: Look) -> Iterator[Need]:

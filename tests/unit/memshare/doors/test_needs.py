@@ -334,3 +334,31 @@ def test_a_stale_memory_that_is_being_graded_needs_nobody_and_is_handed_in_once(
     assert ids_of(stale(here)[0]) == {str(derived), str(other)}
     assert here.post(place).json()["id"] != first.json()["id"]
     assert tokened("viewer", "recall").post(place).status_code == 403
+
+
+def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_them_apart(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    contradictory(memory, redis_client)
+    typed, copy = (
+        Memory(id=memory_id("logic", prompt, "It is red."), pool="logic", prompt=prompt, answer="It is red.",
+               submitter=who, created=1.0)
+        for prompt, who in (("The door?", "ada"), ("And the door?", "bob"))
+    )  # fmt: skip
+    made = typed.model_copy(update={"id": memory_id("logic", "x", "Blue."), "answer": "It is blue.", "task_id": "t1"})
+    memory.restore([typed, made])
+    links = Conflicts(redis_client)
+    links.judge("logic", typed.id, made.id, "contradict")
+
+    def speaks() -> list[tuple[str | None, str | None]]:
+        return [(one["better"], one["speaks"]) for one in here.get("/v1/needs").json()["needs"]]
+
+    assert speaks() == [(str(typed.id), "a person brought it in, and a task made the other"), (None, None)]
+
+    memory.restore([copy])
+    links.judge("logic", copy.id, made.id, "contradict")
+    why = "2 submitters say the same, and 1 the same as the other"
+    assert {(str(one.id), why) for one in (typed, copy)} < {*speaks()}
+
+    memory.restore([typed.model_copy(update={"score": 80}), made.model_copy(update={"score": 95})])
+    assert (str(made.id), "its answer was graded 95 of 100, the other's 80") in speaks()

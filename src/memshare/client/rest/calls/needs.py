@@ -54,6 +54,8 @@ class Need(Message):
         description="of a conflict and of duplicates the older one first; of a question the nearest; the stale ones "
         "of one cause, each with all its causes in `because`; of a recheck those that nobody confirmed",
     )
+    better: UUID | None = Field(default=None, description="of two the one for which more speaks, where anything does")
+    speaks: str | None = None
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
     source: StaleSource | None = Field(
         default=None, description="what stale memories were written from; null where it is gone for good, or not known"

@@ -37,7 +37,7 @@ BECAME: dict[str | None, str] = {
 }
 """Fate of the source of stale memories → end of their heading."""
 STALE_SAID = {
-    "grade": "Being graded, then shown again or hidden",
+    "grade": "Being graded, then shown again, hidden or left here",
     "keep": "Kept, and shown again",
     "confirm": "Confirmed",
     "forget": "Forgotten",

@@ -25,7 +25,7 @@ from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.pages.journey_records import text_of
-from tests.unit.memshare.doors.test_needs import contradictory
+from tests.unit.memshare.doors.test_needs import MONDAYS, TUESDAYS, contradictory, stated, written_from
 
 FROM_PAGE = {"origin": "http://127.0.0.1"}
 
@@ -41,8 +41,8 @@ def mains(card: str) -> list[str]:
 @pytest.mark.parametrize(
     ("reward", "weight", "better", "why"),
     [
-        (0.0, 1.0, "A", r"its credibility is \S+ \(from 0 tasks\), the other's \S+ \(from 3 tasks\)"),
-        (1.5, 1.0, "B", r"its credibility is \S+ \(from 3 tasks\), the other's \S+ \(from 0 tasks\)"),
+        (0.0, 1.0, "A", r"its credibility is 1.00, the other's \d"),
+        (1.5, 1.0, "B", r"its credibility is 1.\d+, the other's 1.00"),
         (1.5, 0.0, "", ""),
     ],
 )
@@ -228,3 +228,48 @@ def test_a_card_of_what_was_given_up_names_no_command(here: TestClient, backend:
     pages = [text_of(here.get(path).text) for path in ("/inbox", "/now")]
 
     assert all("memshare dead retry" not in page and "“Try again” has this task answered" in page for page in pages)
+
+
+@pytest.mark.parametrize(("score", "letter"), [(None, "B"), (70, "B"), (95, "A")])
+def test_of_two_that_say_the_same_the_one_for_which_less_speaks_is_to_be_forgotten(
+    here: TestClient, backend: Backend, memory: MemoryClient, score: float | None, letter: str
+) -> None:
+    scores = (None if score is None else 90, score)
+    two = memory.add(
+        [
+            NewMemory(pool="logic", prompt=f"What is lit {at}?", answer="A lamp.", score=one, new_pool=True)
+            for at, one in enumerate(scores)
+        ]
+    )
+    one, other = memory.judge(two)
+    found = DuplicateReply(memories=(one, other), cosine=0.97)
+    looked = DuplicatesReply(pool="logic", looked_at=2, found=1, duplicates=(found,))
+    backend.duplicates["logic"] = (time.monotonic(), looked)
+
+    [card] = articles(here.get("/inbox?kind=duplicate").text)
+
+    assert "They say the same to nearly the same prompt (cosine 0.970)." in text_of(card)
+    assert mains(card) == [f"Forget {letter}"]
+    assert ("its answer was graded" in card) == (score is not None)
+    gone = re.search(r'name="memory" value="([^"]+)"[^/]+class="main"', card)
+    assert gone is not None
+    assert gone[1] == str(two["AB".index(letter)])
+
+
+def test_what_repeats_what_was_found_wrong_is_ticked_and_to_be_forgotten_not_graded_again(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    wrong, right = stated(memory, MONDAYS, TUESDAYS)
+    repeats = written_from(memory, wrong, answer=f"{MONDAYS} Come on a Friday.")
+    other = written_from(memory, wrong, answer="On any day but the first of a week.")
+    here.post("/v1/conflicts", json={"memories": [str(wrong), str(right)], "contradict": True, "right": str(right)})
+
+    [card] = articles(here.get("/inbox").text)
+
+    assert mains(card) == ["Forget"]
+    assert re.findall(r'name="memory" value="([^"]+)"( checked)?', card) == [
+        (str(repeats), " checked"),
+        (str(other), ""),
+    ]
+    assert "A program's grade, which does not know what is right, shows none of these again." in text_of(card)
+    assert not re.search('class="main"[^>]*>Grade again', here.get(f"/memories/{repeats}").text)
