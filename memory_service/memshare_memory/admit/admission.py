@@ -19,7 +19,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartPair, Shown, derived_id
 from memshare_memory.admit.after import Admitted, After, after_written, parts_among
-from memshare_memory.admit.crediting import took_part
+from memshare_memory.admit.crediting import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
@@ -117,7 +117,9 @@ class Admission:
         there = list(by_ids(store, named).values())
         named_now = {memory.id: memory for memory in there}
         is_part = isinstance(task, PartPair)
-        used = [one for one in task.shown if is_part or took_part(task.answer, one, named_now.get(one.id))]
+        counting = {*that_count(task.answer, {one.id: one for one in task.shown}, named_now)}
+        counting |= {one.id for one in there if one.is_statement}  # whatever its words: it may be followed in others
+        used = [one for one in task.shown if is_part or (one.id in counting and one.share != 0)]
         wrong = {one for pool in task.pools for one in self._conflicts.wrong(pool, [each.id for each in used])}
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         parents = (*(one.id for one in used), *learnt)
@@ -130,7 +132,7 @@ class Admission:
             for rival in same_in_pool(store, memory, vector, there)
             if rival.task_id != memory.task_id or is_a_persons(rival)
         ]
-        standing = that_stands(memory, rivals)
+        standing = that_stands(memory, rivals, self._conflicts.wrong(task.pool, [rival.id for rival in rivals]))
         if standing:
             if memory.task_id is None:
                 note_seeds(self._client, store, there=[standing])  # a run that was killed may not have noted it
@@ -159,7 +161,7 @@ class Admission:
         if is_compared and recall.is_unproven(memory):
             reason += "; beside what is proven on the same question it is shown once it was compared with that"
         if stale:
-            reason = f"{stale}, so this answer is stale: it is shown once it was graded again or a person kept it"
+            reason = f"{stale}, so this answer is stale: it is shown once a person or a grade that knows that kept it"
         elif rivals:
             outcome = "replaced"
             reason = f"it is better than the same answer with a score of {rivals[0].score or 0:.1f}"
@@ -202,13 +204,13 @@ def same_in_pool(store: Store, memory: Memory, vector: NDArray[np.float32], ther
     return list(found.values())
 
 
-def that_stands(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
+def that_stands(memory: Memory, rivals: Sequence[Memory], wrong: Collection[UUID] = ()) -> Memory | None:
     """The one of some memories that say the same which stays in place of the new one, if one does.
 
-    What others submitted stays, and what a person has brought in, changed or hidden. Of the submitter's own the best
-    stays, if it is at least as good; a stale one is worse than any.
+    What others submitted stays, and what a person has brought in, changed, hidden or found `wrong`. Of the submitter's
+    own the best stays, if it is at least as good; a stale one is worse than any.
     """
-    staying = [rival for rival in rivals if rival.submitter != memory.submitter or is_a_persons(rival)]
+    staying = [one for one in rivals if one.submitter != memory.submitter or one.id in wrong or is_a_persons(one)]
     if staying:
         return max(staying, key=lambda rival: rival.score or 0)
     able = [rival for rival in rivals if rival.status != "stale"]
@@ -218,8 +220,14 @@ def that_stands(memory: Memory, rivals: Sequence[Memory]) -> Memory | None:
 
 
 def is_a_persons(memory: Memory) -> bool:
-    """True if a person brought it in, changed it or hid it: no answer of a task takes its place."""
-    return memory.task_id is None or memory.score is None or bool(memory.history) or memory.status == "hidden"
+    """True if a person brought it in, changed or hid it, or found its source wrong: no task takes its place."""
+    is_decided = memory.status == "hidden" or rests_on_wrong(memory)
+    return memory.task_id is None or memory.score is None or bool(memory.history) or is_decided
+
+
+def rests_on_wrong(memory: Memory) -> bool:
+    """True if it is stale as a person found wrong what it was written from."""
+    return memory.status == "stale" and any(cause.became == "found wrong" for cause in memory.because)
 
 
 def why_it_stands(rival: Memory) -> str:

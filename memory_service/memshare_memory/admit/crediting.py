@@ -186,31 +186,31 @@ def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
 
 def follows(answer: str, memory: Memory) -> bool:
     """True if an answer follows a memory, as that is or was; a statement may be followed in any words."""
-    said = [memory.answer, *(one.answer for one in memory.history)]
-    return memory.is_statement or followed(answer, said) is not None
+    return memory.is_statement or followed(answer, _texts(memory)) is not None
 
 
-def took_part(answer: str, shown: Shown, memory: Memory | None) -> bool:
-    """True if a memory has a share in an answer; where nobody judged that, if the answer follows it or it is gone."""
-    return shown.share > 0 if shown.share is not None else memory is None or follows(answer, memory)
+def _texts(memory: Memory) -> list[str]:
+    return [memory.answer, *(one.answer for one in memory.history)]
 
 
 def that_count(answer: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Memory]) -> list[UUID]:
-    """The memories shown that a word on an answer is about: those that took part in it.
+    """The memories shown that a word on an answer is about: with a share in it, or that it follows, or gone.
 
     Where nobody judged shares, one does not count if every word that it has in common with the answer is also in
     another that has more of them, and that the answer follows or that has all its words: "an adult pays 12 euros" has
     nothing of "14 euros" but what "an adult pays 14 euros" has, too.
     """
-    taking = [name for name, one in shown.items() if took_part(answer, one, there.get(name))]
-    own, common, leading = frozenset(tokens(answer)), dict[UUID, frozenset[str]](), list[frozenset[str]]()
-    for name in taking:
-        if name in there and shown[name].share is None:
-            said = [there[name].answer, *(one.answer for one in there[name].history)]
-            common[name] = max((own.intersection(tokens(text)) for text in said), key=len)
-            if common[name] == own or followed(answer, said) is not None:
-                leading.append(common[name])
-    return [name for name in taking if name not in common or not any(common[name] < more for more in leading)]
+    known = {name: there[name] for name, one in shown.items() if one.share is None and name in there}
+    rivals = {name: one for name, one in known.items() if follows(answer, one)}
+    lost = {name for name, one in rivals.items() if any(says_rather(answer, other, one) for other in rivals.values())}
+    return [name for name, one in shown.items() if (name in rivals.keys() - lost if name in known else one.share != 0)]
+
+
+def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
+    """True if an answer has in common with a memory all words that it has `than` with another one, and more."""
+    own, texts = frozenset(tokens(answer)), _texts(memory)
+    common, less = (max((own.intersection(tokens(t)) for t in of), key=len) for of in (texts, _texts(than)))
+    return less < common and (common == own or followed(answer, texts) is not None)
 
 
 def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:

@@ -12,12 +12,13 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.hops import LEARN, NextMessage
+from memshare_broker.delivery.journey_records import OPINION, noted
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
-from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
+from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt, rests_on_wrong
 from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
 from memshare_memory.admit.seeds import note_seeds
@@ -82,7 +83,9 @@ class SettleStage:
             self._count_tries(recall.store, task, graded.score.total, credited.memories)
         self._count_near(recall, journey, graded, credited.memories)
         unused = {one.id for one in task.shown if one.share == 0}
-        self._note_used([one for one in credited.memories if one.id not in unused], well=graded.score.accepted)
+        is_wrong = (noted(self._client, journey, OPINION) or {"reward": 1})["reward"] < UNDECIDED
+        is_well = graded.score.accepted and not is_wrong
+        self._note_used([one for one in credited.memories if one.id not in unused], well=is_well)
 
         # 2. Keep what its sources taught, whatever the answer's grade: it was checked with the answer.
         learnt = self._keep_learnt(task)
@@ -213,7 +216,8 @@ def _ended(outcome: SettlementOutcome, reason: str, memory: UUID | None = None) 
 def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -> Outcome:
     """Write the score to the memory, if it says what was graded; a score that is too low hides it.
 
-    One that was stale is not so any more.
+    One that was stale is not so any more, unless a person found its source wrong and the grade does not know what is
+    right, as a program does not.
     """
     memory = task.memory_id
     with pool.writing(alone_in=task.pool) as recall:
@@ -221,21 +225,22 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):
             reason = "the memory is gone, or says something else by now"
             return _ended("not kept", reason, memory)
-        changes: dict[str, object] = {
+        is_unaware = rests_on_wrong(before) and (score.by_program or not task.known)
+        is_well = score.accepted and not is_unaware
+        status = "active" if is_well and before.status == "stale" else before.status
+        changes = {
             "score": score.total,
             "criteria": score.criteria,
             "rubric_version": score.rubric_version,
+            "status": status if score.accepted else "hidden",
+            "confirmed": time.time() if is_well else before.confirmed,
         }
-        if not score.accepted:
-            changes["status"] = "hidden"
-        elif before.status == "stale":
-            changes["status"] = "active"
-        changes["confirmed"] = time.time() if score.accepted else before.confirmed
         changed = before.model_copy(update=changes)
         recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
     note_seeds(client, pool().store, there=[changed], gone=[before])
-    note_used(client, task.pool, [memory], time.time(), well=score.accepted)
+    note_used(client, task.pool, [memory], time.time(), well=is_well)
     again = f"it was graded again: {score.total:.1f}"
     if score.accepted:
-        return _ended("stored", again, memory)
+        unaware = "; it stays stale, for a person found wrong what it was written from, which the grade does not know"
+        return _ended("stored", again + unaware * is_unaware, memory)
     return _ended("rejected", f"{again} is below the threshold {score.threshold:.1f}, so it is hidden", memory)

@@ -12,14 +12,14 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
-from memshare_memory.admit.crediting import follows
+from memshare_memory.admit.crediting import follows, says_rather
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id
+from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, saying
 from memshare_memory.people import called_wrong, no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -37,34 +37,37 @@ def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
     return {memory.id: memory for part in parts for memory in every(store, Where(parents=part))}
 
 
-def derived_from(store: Store, source: Memory, became: Became) -> list[Memory]:
+def derived_from(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
     """Memories written from one, directly or through others, without it, as far as what `became` of it concerns them.
 
-    What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer.
+    What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer. It does
+    not concern what rather says what was found `right` in its place.
     """
     is_pair = not source.is_statement
     fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
     found: dict[UUID, Memory] = {}
     while fresh:
         children = [one for one in children_of(store, fresh).values() if one.id not in found]
-        fresh = {one.id: one for one in children if not is_pair or _follows_any(one, fresh)}
+        fresh = {one.id: one for one in children if _rests_on_any(one, fresh, right, is_pair=is_pair)}
         found |= fresh
     return [memory for memory in found.values() if memory.id != source.id]
 
 
-def _follows_any(child: Memory, parents: Mapping[UUID, Memory]) -> bool:
+def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory | None, *, is_pair: bool) -> bool:
     """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
-    return any(follows(child.answer, parents[one]) for one in child.parents if one in parents)
+    some = [parents[one] for one in child.parents if one in parents]
+    left = [one for one in some if right is None or not says_rather(child.answer, right, one)]
+    return any(not is_pair or follows(child.answer, one) for one in left)
 
 
-def stale_once(store: Store, source: Memory, became: Became) -> list[Memory]:
+def stale_once(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
     """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
     A stale memory without a known cause stays stale, whatever is undone.
     """
     cause = Cause(memory=source.id, became=became, at=time.time())
     found = []
-    for one in derived_from(store, source, became):
+    for one in derived_from(store, source, became, right):
         causes = one.because if one.status == "stale" else ()
         is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
         if one.status == "active" or (causes and not is_so_already):
@@ -265,35 +268,47 @@ class Curate:
         return found
 
     def decide(self, decision: ConflictDecision) -> None:
-        """Note what a person says of two memories of one pool; raises `BadInput` for what are none.
+        """Note what a person says of two memories of one pool, and so of what contradicts in the same words.
 
-        What was written from a memory is stale once that was found wrong, and no more once this was taken back.
+        What was written from a memory is stale once that was found wrong, and no more once this was taken back. Raises
+        `BadInput` for what are none of one pool.
         """
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
             raise BadInput("Give two memories of one pool: no others can contradict each other.")
         conflicts = self._ranking.conflicts
         with self._pool.writing(alone_in=one.pool) as recall:
-            wrong = conflicts.wrong(one.pool, decision.memories)
+            pairs = self._alike(recall.store, one, other)
+            every = {each.id: each for pair in pairs for each in pair}
+            wrong = conflicts.wrong(one.pool, [*every])
             if decision.right is not None:
-                loser = other if decision.right == one.id else one
-                found = stale_once(recall.store, loser, "found wrong") if loser.id not in wrong else ()
-                make_stale(recall, [child for child in found if child.id != decision.right])
                 right = _get(recall.store, decision.right)
+                lost = {pair[right.id == one.id].id for pair in pairs} - wrong
+                found = [stale_once(recall.store, every[each], "found wrong", right) for each in lost]
+                make_stale(recall, [child for some in found for child in some if child.id not in every])
                 recall.rewrite([right.model_copy(update={"confirmed": time.time()})])
                 note_used(self._client, one.pool, [right.id], time.time(), well=True)
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
                 if decision.right is not None:
                     verdict = "right" if decision.right == one.id else "wrong"
-                conflicts.judge(one.pool, one.id, other.id, verdict)
-            elif not conflicts.take_back(one.pool, one.id, other.id):
+                for first, second in pairs:
+                    conflicts.judge(one.pool, first.id, second.id, verdict)
+            elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            wrong -= conflicts.wrong(one.pool, decision.memories)
-            for each in (one, other):
+            wrong -= conflicts.wrong(one.pool, [*every])
+            for each in every.values():
                 if each.id in wrong:
                     children = [child.id for child in derived_from(recall.store, each, "found wrong")]
                     no_longer_stale(recall, children, {each.id}, "found wrong")
+
+    def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
+        """These two, and other pairs that say the same and contradict each other, too, as far as that is known."""
+        said = [saying(each.answer) for each in (one, other)]
+        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in said)
+        rivals = self._ranking.conflicts.rivals(one.pool, [each.id for each in these]) if said[0] != said[1] else {}
+        alike = [(each, of) for each in these for of in those if of.id in rivals.get(each.id, ())]
+        return [(one, other), *(pair for pair in alike if pair != (one, other))]
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:
         return self._ranking.conflicts.pairs(pool)

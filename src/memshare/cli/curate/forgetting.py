@@ -317,7 +317,8 @@ def written_from(client: Client, memories: Sequence[UUID]) -> int:
 def say_stale(count: int, source: str = "it") -> None:
     """Say what became of memories that were written from a statement that is gone, was found wrong, or has changed."""
     if count:
+        again = "graded again" if source == "it" else "graded again, not by a program,"
         errors.print(
-            f"{counted(count)} written from {source}: stale now, and not shown until graded again (`memshare memories"
+            f"{counted(count)} written from {source}: stale now, and not shown until {again} (`memshare memories"
             " edit ID --grade`) or kept (`--status active`). `memshare memories list --status stale` lists them."
         )

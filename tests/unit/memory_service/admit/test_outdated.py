@@ -81,3 +81,24 @@ def test_a_stale_answer_is_no_lesson_and_takes_the_place_of_a_stale_one_alone(
     assert not [one for one in outcome.following if isinstance(one.body, LessonTask)]
     [kept] = [one for one in recall.store.page(Where(pool="poem"), 10).memories if one.answer == same.answer]
     assert kept.status == there
+
+
+@pytest.mark.parametrize("kind", ["limerick", KNOWLEDGE])
+def test_an_answer_is_not_written_from_a_pair_that_it_denies_where_it_was_shown_what_it_says(
+    recall: Recall, pool: Pool, redis_client: redis.Redis, kind: str
+) -> None:
+    denied, said, fact = (
+        stored(recall, f"A fee {at}", text, kind=of)
+        for at, (text, of) in enumerate(
+            (("The fee is 12 euros.", kind), ("The fee is 14 euros.", kind), ("Children are free.", KNOWLEDGE))
+        )
+    )
+    pair = graded(recall, "What do I pay?", "The fee is 14 euros.", shown=[denied.id, said.id, fact.id])
+
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 1)).run("journey-1", pair)
+
+    assert isinstance(outcome.record, Settlement)
+    assert outcome.record.memory_id is not None
+    [memory] = recall.store.page(Where(ids=[outcome.record.memory_id]), 1).memories
+    some = [said.id, fact.id] if kind == "limerick" else [denied.id, said.id, fact.id]
+    assert memory.parents == tuple(some), "a statement may be followed in any words"

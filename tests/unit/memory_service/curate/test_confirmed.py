@@ -8,7 +8,8 @@ import pytest
 import redis
 from pydantic import ValidationError
 
-from memshare_broker.wire.grades import VerdictTask
+from memshare_broker.delivery.journey_records import OPINION, note
+from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
@@ -136,3 +137,13 @@ def test_a_memory_of_an_older_release_reads_and_is_not_damaged(curate: Curate, o
     older = Memory.model_validate(one.model_dump(exclude=new))
 
     assert older == one == curate.get(one.id)
+
+
+def test_an_answer_that_was_called_wrong_before_it_was_settled_confirms_nothing(
+    curate: Curate, settle: SettleStage, recall: Recall, one: Memory, redis_client: redis.Redis
+) -> None:
+    note(redis_client, "early", OPINION, Opinion(by="ada", reward=0).model_dump(mode="json"))
+
+    run(settle, recall, one, "early", 95)
+
+    assert (curate.get(one.id).confirmed, in_vain(redis_client)) == (None, [str(one.id)])

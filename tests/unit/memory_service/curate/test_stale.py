@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 import redis
 
+from memshare_broker.wire.grades import PROGRAM, Settlement
 from memshare_broker.wire.messages import RegradePair
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
@@ -31,7 +33,8 @@ def statement(curate: Curate) -> Memory:
 def wrote(recall: Recall, prompt: str, *parents: Memory, **fields: object) -> Memory:
     """An answer whose agent was shown these memories."""
     ids = tuple(parent.id for parent in parents)
-    memory, _ = remembered(prompt, answer=f"{prompt}: on Mondays.", parents=ids, task_id=f"task {prompt}", **fields)
+    fields = {"answer": f"{prompt}: on Mondays.", "task_id": f"task {prompt}"} | fields
+    memory, _ = remembered(prompt, parents=ids, **fields)
     recall.store.put([(memory, recall.vectors([memory])[0])])
     return memory
 
@@ -187,7 +190,7 @@ def test_what_was_written_from_a_statement_that_was_found_wrong_is_stale_until_t
     right = other_statement(curate)
     derived = wrote(recall, f"{QUESTION} now", statement)
     by_another = wrote(recall, f"{QUESTION} soon", derived)
-    of_right = wrote(recall, f"{QUESTION} at last", right)
+    of_right = wrote(recall, f"{QUESTION} at last", right, answer=f"At last: {TUESDAYS}")
     before = wrote(recall, f"{QUESTION} before", statement, status="stale")
     all_of_them = (derived, by_another, of_right, before)
 
@@ -255,3 +258,81 @@ def test_the_statement_that_is_right_is_shown_though_it_was_written_from_the_oth
     assert curate.get(right.id).status == "active"
     [(_, _, rivals)] = curate.judge([statement.id])
     assert rivals == {right.id: "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("model", "known", "status"),
+    [
+        (PROGRAM, (), "stale"),
+        (PROGRAM, (TUESDAYS,), "stale"),
+        ("scripted", (), "stale"),
+        ("scripted", (TUESDAYS,), "active"),
+    ],
+)
+def test_a_grade_that_does_not_know_what_is_right_shows_nothing_again_that_rests_on_what_is_wrong(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory,
+    model: str, known: tuple[str, ...], status: str,
+) -> None:  # fmt: skip
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    say(curate, other_statement(curate), curate.get(statement.id), other_statement(curate))
+
+    again = graded(recall, derived.prompt or "", derived.answer)
+    again = again.model_copy(update={"score": again.score.model_copy(update={"model": model})})
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+    pair = as_pair(RegradePair, again, model=None, memory_id=derived.id, known=known)
+    record = settle.run("regraded", pair).record
+
+    now = curate.get(derived.id)
+    assert (now.status, now.score, now.confirmed is None) == (status, 90, status == "stale")
+    assert isinstance(record, Settlement)
+    assert ("it stays stale" in record.reason) == (status == "stale")
+
+
+@pytest.mark.parametrize("is_loser", [True, False])
+def test_no_new_answer_takes_the_place_of_what_a_person_found_wrong_or_what_rests_on_that(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, is_loser: bool
+) -> None:
+    wrong = wrote(recall, QUESTION, score=85, submitter="ada")
+    right = wrote(recall, QUESTION, answer=TUESDAYS)
+    derived = wrote(recall, f"{QUESTION} now", wrong, answer=f"Now {wrong.answer}", score=85, submitter="ada")
+    say(curate, right, wrong, right)
+    said = wrong if is_loser else derived
+
+    again = graded(recall, said.prompt or "", said.answer.upper(), score=95)
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run("later", again)
+
+    assert outcome.ended == "duplicate"
+
+
+def test_what_says_what_is_right_is_not_stale_though_it_was_written_from_what_was_found_wrong(
+    curate: Curate, recall: Recall
+) -> None:
+    wrong, right = (wrote(recall, QUESTION, answer=f"The fee is {fee} euros.") for fee in (12, 14))
+    stale, staying = (
+        wrote(recall, f"{QUESTION} {fee}", wrong, answer=f"The fee is {fee} euros, and dogs are free.")
+        for fee in (12, 14)
+    )
+
+    say(curate, right, wrong, right)
+
+    assert [curate.get(one.id).status for one in (stale, staying)] == ["stale", "active"]
+
+
+def test_copies_of_two_that_contradict_each_other_are_decided_alike_and_taken_back_alike(
+    curate: Curate, recall: Recall, redis_client: redis.Redis
+) -> None:
+    wrong, copy, elsewhere = (wrote(recall, f"{QUESTION} {at}", answer=MONDAYS) for at in range(3))
+    right, other = (wrote(recall, f"{QUESTION} {at}", answer=TUESDAYS) for at in range(2))
+    child = wrote(recall, f"{QUESTION} then", copy, answer=f"Then: {MONDAYS}")
+    links = Conflicts(redis_client)
+    for one, another in ((wrong, right), (right, copy), (copy, other)):
+        links.judge("poem", one.id, another.id, "contradict")
+
+    say(curate, right, wrong, right)
+    assert {(one.confirmed, one.right in (right.id, other.id)) for one in curate.conflicts("poem")} == {(True, True)}
+    assert links.wrong("poem", [one.id for one in (wrong, copy, elsewhere)]) == {wrong.id, copy.id}
+    assert curate.get(child.id).status == "stale"
+
+    say(curate, None, wrong, right)
+    assert {one.confirmed for one in curate.conflicts("poem")} == {False}
+    assert curate.get(child.id).status == "active"
