@@ -128,10 +128,8 @@ class ServerLimit:
         return float(limit or 1) < FEW and any(not str(one).startswith(f"{LAST}") for one in (*begun, *waits))
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
-        """End a call that took `pace` seconds for a unit of work; 0 where that is not known.
-
-        What the breaker held back goes on at once where this call closes it.
-        """
+        """End a call that took `pace` seconds for a unit of work, 0 where not known. One that fits lets go on at once
+        what the breaker held back."""
         closes = LEAVE_SERVER(
             self._client,
             state=self._state,

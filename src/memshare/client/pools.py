@@ -43,9 +43,16 @@ def contradictions(memories: MemoryClient, pools: Iterable[str]) -> list[Contrad
     ]
 
 
-def model_doubts(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence for each rubric by which a model cannot grade, and each model without labels or batches."""
-    return (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
+def models_of(worker: Presence) -> set[str]:
+    """The models that a worker asks."""
+    return {one for one in (*(card.model for card in worker.agents), worker.scorer_model, worker.trainer_model) if one}
+
+
+def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str, ...]:
+    """A sentence for each rubric by which a model of these workers cannot grade, and each without labels or batches."""
+    every = (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
+    models = {model for worker in workers for model in models_of(worker)}
+    return tuple(why for why in every if any(model in why for model in models))
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts, no_room
+from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts, models_of, no_room
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -55,7 +55,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
-        doubts = model_doubts(backend.redis) if caller.pools is None else ()
+        doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
         failing = (*failing_models(backend.redis).values(), *no_room(backend.redis)) if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
@@ -107,8 +107,7 @@ def _letters(backend: Backend, caller: Caller) -> int:
 
 
 def _worker(worker: Presence) -> WorkerReply:
-    models = {card.model for card in worker.agents} | {worker.scorer_model, worker.trainer_model}
-    return WorkerReply(name=worker.node, queues=worker.queues, models=tuple(sorted(one for one in models if one)))
+    return WorkerReply(name=worker.node, queues=worker.queues, models=tuple(sorted(models_of(worker))))
 
 
 RubricName = Annotated[str, Field(min_length=1, max_length=200)]

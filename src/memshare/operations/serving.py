@@ -136,7 +136,7 @@ _DECIDED = "memshare:decided"
 
 
 def has_decided(backend: Backend) -> bool:
-    """True if anybody has ever decided on something that needed a person."""
+    """True once somebody has decided on something that needs a person."""
     with backend.reaching():
         return bool(backend.redis.exists(_DECIDED))
 

@@ -219,29 +219,33 @@ NARROWEST = 12  # characters of a column with sentences
 def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> RenderableType:
     """A table of short values, each of them a text or a `Text` with its style.
 
-    Words stay whole; where not even they have room beside each other, each row is a list of its values.
+    Single words stay whole; where not even they have room beside each other, each row is a list of its values.
     """
     cells = [[value if isinstance(value, Text) else Text(plain(str(value))) for value in row] for row in rows]
     texts = [[str(name), *(str(row[at]) for row in cells)] for at, name in enumerate(columns)]
     widest = [max(cell_len(line) for one in of for line in one.split("\n")) for of in texts]
-    single = [all(" " not in one.strip() for one in of) for of in texts]
-    least = [
-        width if whole else min(NARROWEST, max(cell_len(word) for one in of for word in [*one.split(), ""]))
-        for of, width, whole in zip(texts, widest, single, strict=True)
-    ]
+    longest = [max(cell_len(word) for one in of for word in re.split("[ \n]", one)) for of in texts]
     room = console.width - 2 * (len(columns) - 1)
+    least = longest
+    if sum(longest) > room:  # then words of sentences may break
+        single = [all(" " not in one.strip() for one in of) for of in texts]
+        least = [width if alone else min(NARROWEST, width) for width, alone in zip(longest, single, strict=True)]
     made = Table(*columns, header_style="bold", box=None, pad_edge=False)
     if sum(least) > room:
         made = Table.grid(padding=(0, 2, 0, 0))
         cells = [[Text(name, "bold"), value] for row in cells for name, value in zip(columns, row, strict=True)]
     for column, width in zip(made.columns, _shares(least, widest, room), strict=False):
-        column.no_wrap = column.header == "id"
         column.width = width
     for row in cells:
         made.add_row(*row)
     for column in made.columns:
         column.overflow = "fold"  # people copy from it
     return Group(styled((title, "bold")), made) if title else made
+
+
+def unbroken(text: str) -> str:
+    """A short text that a table does not break between its words."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _shares(least: Sequence[int], widest: Sequence[int], room: int) -> list[int]:
@@ -264,7 +268,7 @@ def turned_table(*columns: str, rows: Sequence[Sequence[str]], title: str | None
     parts: list[RenderableType] = []
     for start in range(0, len(rows), many):
         some = rows[start : start + many]
-        names = [name.replace(" ", "\N{NO-BREAK SPACE}") for name in columns]
+        names = [unbroken(name) for name in columns]
         parts.append(table(names[0], *(row[0] for row in some), rows=list(zip(names, *some, strict=True))[1:]))
     return Group(*([styled((title, "bold"))] if title else []), *parts)
 

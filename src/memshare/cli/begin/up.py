@@ -198,7 +198,8 @@ class _Troubles:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
         held = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
-        found = {why: why for why in (*held, *model_doubts(self.redis), *no_room(self.redis))}
+        doubts = model_doubts(self.redis, self._client.workers())
+        found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
         for model, said in failing_models(self.redis).items():
             if not any(model in why for why in {*found, *self._said} - {model}):  # else that is said
                 found[model] = said

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from memshare.cli.begin import demo_gain, up
+from memshare.cli.curate.find_memories import print_helps
 from memshare.cli.main import _fail
+from memshare.client.replies import HelpReply, StatsReply
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal import console as console_module
@@ -116,8 +118,7 @@ def test_a_line_with_a_spinner_is_one_line(screen: Screen) -> None:
     with console_module.errors.status("Which of the books that were lent in May came back before June was over? " * 2):
         wait_for(lambda: "…" in screen(), 10, "it to be shown")
 
-    frames = [line for line in re.split(r"[\r\n]", screen()) if line.strip()]
-    assert {len(line) for line in frames} == {WIDTH}
+    assert len(screen().strip().splitlines()) == 1
 
 
 def of_letters(number: int) -> list[list[str]]:
@@ -177,6 +178,15 @@ def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyP
         bar.update(task, completed=2)
 
     assert said.getvalue().splitlines()[:2] == ["Answered 1 of 3", "Answered 2 of 3"]
+
+
+def test_a_difference_says_of_how_many_tasks_it_is(screen: Screen) -> None:
+    known = {"unit": "points", "mean": 72.0, "mean_without": 65.9, "difference": 6.1, "low": 1.9, "high": 10.3}
+    of = {"way": "all withheld", "agent": None, "kind": None, "model": None, "tasks": 1_212, "tasks_without": 24}
+
+    print_helps(StatsReply(memories=1, by_pool={}, helps=(HelpReply.model_validate(known | of),), open={}))
+
+    assert "+6.1 points (+1.9 to +10.3), of 1,212 with and 24 without." in " ".join(screen().split())
 
 
 COUNTED = (

@@ -11,13 +11,14 @@ import redis
 
 from memshare.cli.begin.up import _Troubles
 from memshare.client.client import Client
-from memshare.client.pools import failing_models
+from memshare.client.pools import failing_models, model_doubts
 from memshare.client.replies import StatusReply
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
+from memshare_llm.doubts import Doubts
 from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit
 from tests.support.terminal import Terminal
 
@@ -79,6 +80,15 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
     end_calls(redis_client, "slow", 1)
 
     assert failing_models(redis_client) == {}
+
+
+def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
+    Doubts(redis_client, "grades").note("openai:small", "logic", doubtful=50, times=50)
+    worker = Presence(node="scorer-7@here", pid=7, incarnation="x", queues=("scorer",), scorer_model="openai:small")
+    other = worker.model_copy(update={"scorer_model": "openai:large"})
+
+    assert ["openai:small" in one for one in model_doubts(redis_client, [worker, other])] == [True]
+    assert model_doubts(redis_client, [other]) == ()
 
 
 def test_up_says_a_trouble_once_and_that_it_is_over(
