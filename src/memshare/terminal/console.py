@@ -216,19 +216,23 @@ def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
 NARROWEST = 12  # characters of a column with sentences
 
 
-def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> RenderableType:
+def table(
+    *columns: str, rows: Iterable[Iterable[object]], title: str | None = None, whole: str | None = None
+) -> RenderableType:
     """A table of short values, each of them a text or a `Text` with its style.
 
-    Single words stay whole; where not even they have room beside each other, each row is a list of its values.
+    Single words stay whole, and what is in the column `whole`; where not even they have room beside each other, each
+    row is a list of its values.
     """
     cells = [[value if isinstance(value, Text) else Text(plain(str(value))) for value in row] for row in rows]
     texts = [[str(name), *(str(row[at]) for row in cells)] for at, name in enumerate(columns)]
     widest = [max(cell_len(line) for one in of for line in one.split("\n")) for of in texts]
-    longest = [max(cell_len(word) for one in of for word in re.split("[ \n]", one)) for of in texts]
+    words = [[one for text in of for one in ([text] if of[0] == whole else text.split())] for of in texts]
+    longest = [max(map(cell_len, of), default=0) for of in words]
     room = console.width - 2 * (len(columns) - 1)
     least = longest
     if sum(longest) > room:  # then words of sentences may break
-        single = [all(" " not in one.strip() for one in of) for of in texts]
+        single = [of[0] == whole or all(" " not in one.strip() for one in of) for of in texts]
         least = [width if alone else min(NARROWEST, width) for width, alone in zip(longest, single, strict=True)]
     made = Table(*columns, header_style="bold", box=None, pad_edge=False)
     if sum(least) > room:
@@ -241,11 +245,6 @@ def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = N
     for column in made.columns:
         column.overflow = "fold"  # people copy from it
     return Group(styled((title, "bold")), made) if title else made
-
-
-def unbroken(text: str) -> str:
-    """A short text that a table does not break between its words."""
-    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _shares(least: Sequence[int], widest: Sequence[int], room: int) -> list[int]:
@@ -268,8 +267,8 @@ def turned_table(*columns: str, rows: Sequence[Sequence[str]], title: str | None
     parts: list[RenderableType] = []
     for start in range(0, len(rows), many):
         some = rows[start : start + many]
-        names = [unbroken(name) for name in columns]
-        parts.append(table(names[0], *(row[0] for row in some), rows=list(zip(names, *some, strict=True))[1:]))
+        turned = list(zip(columns, *some, strict=True))
+        parts.append(table(*turned[0], rows=turned[1:], whole=columns[0]))
     return Group(*([styled((title, "bold"))] if title else []), *parts)
 
 

@@ -23,7 +23,6 @@ from memshare.terminal.console import (
     shown_json,
     styled,
     table,
-    unbroken,
 )
 from memshare.terminal.ids import counted, find_letter, short_id
 from memshare_broker.errors import BadInput, Reason
@@ -50,10 +49,9 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         console.print("No dead letters.")
         return
     rows = [
-        (short_id(one.id), one.task, one.reason, one.tries, unbroken(moment(one.died)[5:16]), short(one.error))
-        for one in letters
+        (short_id(one.id), one.task, one.reason, one.tries, moment(one.died)[5:16], short(one.error)) for one in letters
     ]
-    console.print(table("id", "task", "reason", "tries", unbroken("died (UTC)"), "error", rows=rows))
+    console.print(table("id", "task", "reason", "tries", "died (UTC)", "error", rows=rows, whole="died (UTC)"))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 
