@@ -144,5 +144,5 @@ def test_tables_can_be_read_on_a_terminal_of_eighty_columns(terminal: Terminal, 
         lines = narrow.see(*words).splitlines()
         assert max(map(len, lines)) <= 80
     [heads, first, *_] = narrow.see("dead", "list").splitlines()
-    assert heads.split() == ["id", "journey", "task", "reason", "tries", "died", "(UTC)", "error"]
+    assert heads.split() == ["id", "task", "reason", "tries", "died", "(UTC)", "error"]
     assert first.startswith(ids["dead"])

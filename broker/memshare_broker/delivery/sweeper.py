@@ -63,6 +63,10 @@ class ParkedMessages:
     def lift(self, hold: str) -> int:
         """Let the messages that this holds back go on at once; returns how many."""
         self._client.set(schema.LIFTED + hold, 1, ex=LIFTED_SECONDS)
+        return self.wake_held(hold)
+
+    def wake_held(self, hold: str) -> int:
+        """The same, but not for those that it holds back from now on."""
         held = [parked.id for parked in self.all() if parked.hold == hold]
         self.wake(held)
         return len(held)

@@ -29,12 +29,14 @@ def checked(form: type[T], what: str, /, **fields: Any) -> T:
 def readable(error: ValidationError, what: str) -> str:
     """A validation error as one line: which field, what is wrong with it."""
     first = error.errors()[0]
-    field = ".".join(str(part) for part in first["loc"])
+    *of, last = first["loc"] or ("",)
+    is_item = isinstance(last, int)  # of a list, which the value tells better than its place
+    field = ".".join(str(part) for part in (of if is_item else first["loc"]))
     if first["type"] == "missing":
         return one_line(f"{what}: {field!r} is missing.")
     message = first["msg"].removeprefix("Value error, ")
     given = first["input"]
-    not_this = f", not {given!r}" if isinstance(given, int | float) else ""
+    not_this = f", not {given!r}" if isinstance(given, int | float) or (is_item and isinstance(given, str)) else ""
     return one_line(f"{what}: {field + ': ' if field else ''}{message}{not_this}.")
 
 

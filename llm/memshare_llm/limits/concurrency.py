@@ -17,6 +17,7 @@ from uuid import uuid4
 import redis
 from redis.exceptions import RedisError
 
+from memshare_broker.delivery.sweeper import ParkedMessages
 from memshare_broker.errors import PAID, GiveUp, NotYet, TryAgain
 from memshare_broker.presence import INCARNATIONS_THERE, WORKER_INCARNATION
 from memshare_broker.scripts import Script
@@ -49,12 +50,18 @@ SERVERS = "memshare:servers"
 """Set: these hashes' keys."""
 MISFITS_KEY = "memshare:misfits"
 """Hash: how many replies in a row were of no use, by model, lane and kind."""
+ENDED = "memshare:calls"
+"""Hash: model → when its last call ended, and how the last `LAST_CALLS` did, the newest first."""
+LAST_CALLS = 6
+LATELY = 600.0  # seconds, after which the last calls of a model say nothing of it any more
 _SEPARATOR = "\x1f"
 
 ENTER_SERVER = Script(
     __file__, "enter", fitted=MISFITS_KEY, there=INCARNATIONS_THERE, counts_for=COUNTS_FOR, most=MISFITS, again=AGAIN
 )
-LEAVE_SERVER = Script(__file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN)
+LEAVE_SERVER = Script(
+    __file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN, ended=ENDED, lately=LAST_CALLS
+)
 
 Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "away", "other"]
 WHY_FAILED: dict[str, Outcome] = {"time-out": "slow", "rate limit": "refused", "model away": "away"}
@@ -102,7 +109,7 @@ class ServerLimit:
                 f"The last {MISFITS} replies of {self.model} were of no use for {self.lane} ({kind!r}), so it is not "
                 "asked for now. One call tries again every five minutes. Another model may do better.",
                 float(told[0]) + random.uniform(0, GRACE),
-                hold=f"misfits {self.model} {self.lane}",
+                hold=_held_by(key),
             )
         return Permit(call_id, key, int(told[0]), bool(told[1]), int(told[2])) if granted else None
 
@@ -121,8 +128,9 @@ class ServerLimit:
         return float(limit or 1) < FEW and any(not str(one).startswith(f"{LAST}") for one in (*begun, *waits))
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
-        """End a call that took `pace` seconds for a unit of work; 0 where that is not known."""
-        LEAVE_SERVER(
+        """End a call that took `pace` seconds for a unit of work, 0 where not known. One that fits lets go on at once
+        what the breaker held back."""
+        closes = LEAVE_SERVER(
             self._client,
             state=self._state,
             calls=self._calls,
@@ -135,6 +143,13 @@ class ServerLimit:
             joined=permit.joined,
             pace=pace,
         )
+        if closes:
+            ParkedMessages(self._client).wake_held(_held_by(permit.kind))
+
+
+def _held_by(kind: str) -> str:
+    """The name of what holds back messages that the breaker of this model, lane and kind does not let through."""
+    return f"misfits {kind.replace(_SEPARATOR, ' ')}"
 
 
 def pace_of(client: redis.Redis, server: str) -> float:
@@ -169,6 +184,12 @@ def misfits_in_a_row(client: redis.Redis) -> dict[tuple[str, ...], int]:
     """How many replies in a row were of no use, by model, lane and kind."""
     found = client.hgetall(MISFITS_KEY).items()
     return {tuple(str(kind).split(_SEPARATOR)): int(str(known).split(" ")[0]) for kind, known in found}
+
+
+def last_calls(client: redis.Redis) -> dict[str, list[str]]:
+    """How the last calls of each model ended, the newest first; not of one that had none for ten minutes."""
+    found = {str(model): str(text).split(" ") for model, text in client.hgetall(ENDED).items()}
+    return {model: ended for model, (at, *ended) in found.items() if time.time() - float(at) < LATELY}
 
 
 Note = Callable[[Lane, Outcome, float, Usage], None]
@@ -216,6 +237,7 @@ class ConcurrencyLimited(ChatAround):
             raise
         except (TryAgain, GiveUp) as error:
             if gave_way:
+                outcome = "yielded"
                 words = f"It gave way to what somebody waits for, as the server of {self.name} does few calls at once."
                 raise NotYet(words, random.uniform(5, 15), hold=f"server {self.name}") from error
             outcome = WHY_FAILED.get(error.reason, "other")
@@ -223,8 +245,8 @@ class ConcurrencyLimited(ChatAround):
         finally:
             INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
-            self._leave(permit, "other" if outcome == "away" else outcome, _pace(seconds, usage, asked, text))
-            self._note(self._limit.lane, "yielded" if gave_way else outcome, seconds, usage or Usage())
+            self._leave(permit, outcome, _pace(seconds, usage, asked, text))
+            self._note(self._limit.lane, outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:
         call_id, deadline = uuid4().hex, time.monotonic() + self._patience

@@ -1,9 +1,9 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- keys: state, calls
 -- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
--- `outcome` is 'fit', 'misfit', 'slow', 'refused' or 'other'; `before` how many calls there were when it began,
--- `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that
--- is not known.
+-- `outcome` is 'fit', 'misfit', 'slow', 'refused', 'away', 'yielded' or 'other'; `before` how many calls there were when
+-- it began, `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0
+-- where that is not known. Returns 1 where the breaker was open and closes, else 0.
 local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
@@ -12,9 +12,21 @@ local beside = math.max(before, redis.call('ZCARD', calls), redis.call('HGET', s
 local call = rank .. '\30' .. kind .. '\30' .. id
 redis.call('ZREM', calls, call, call .. '\30' .. worker)
 
+-- How the model's last calls ended, the newest first, and when that did; one that gave way goes on later.
+if outcome ~= 'yielded' then
+  local model, last = string.match(kind, '^[^\31]*'), {now, outcome}
+  for one in string.gmatch(redis.call('HGET', ended, model) or '', '%a+') do
+    if #last <= lately then last[#last + 1] = one end
+  end
+  redis.call('HSET', ended, model, table.concat(last, ' '))
+  redis.call('EXPIRE', ended, DAY)
+end
+if outcome == 'away' or outcome == 'yielded' then outcome = 'other' end
+
 -- What nobody waits for, and takes too long even alone, is of no use either.
 local known = redis.call('HGET', fitted, kind) or '0 0 0'
 local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')
+local closes = outcome == 'fit' and tonumber(misfits) >= most
 if outcome == 'fit' and known ~= '0 0 1' then
   redis.call('HSET', fitted, kind, '0 0 1')
 elseif outcome == 'misfit' or (outcome == 'slow' and rank == '2' and beside == 1) then
@@ -65,3 +77,4 @@ if alone then redis.call('HSET', state, 'alone', alone) end
 if cut then redis.call('HSET', state, 'cut', cut) else redis.call('HDEL', state, 'cut') end
 redis.call('EXPIRE', state, DAY)
 redis.call('EXPIRE', servers, DAY)
+return closes and 1 or 0

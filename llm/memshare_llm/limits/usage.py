@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, NamedTuple
 from uuid import uuid4
@@ -23,12 +22,10 @@ from memshare_broker.worker import before_the_end
 log = logging.getLogger(__name__)
 
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
-LATELY = 600.0  # seconds, whose calls are counted together
 ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
 
-Amount = tuple[str, str, float]  # key, field, and how much is added; nan removes the field
-OUTCOMES = ("fit", "misfit", "slow", "refused", "yielded", "away", "other")
+Amount = tuple[str, str, float]  # key, field, and how much is added
 
 
 def _summed(charges: Sequence[Sequence[Amount]]) -> list[str]:
@@ -96,9 +93,6 @@ class UsageLog:
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
         """Note what a call was for, and how it ended."""
         of = {"model": model, "lane": lane}
-        if outcome == "fit":
-            self.forget([model], ["away"])  # it is there again
-        self._add([(_lately(self._clock()), f"{outcome} {model}", 1.0)])
         self._count(
             [
                 count("memshare_calls_total", **of, outcome=outcome),
@@ -106,21 +100,6 @@ class UsageLog:
                 count("memshare_call_tokens_total", usage.prompt_tokens + usage.completion_tokens, **of),
             ]
         )
-
-    def forget(self, models: Iterable[str], outcomes: Sequence[str] = OUTCOMES) -> None:
-        """Let calls of the last minutes no longer count for models, such as those that are asked at a new address."""
-        at, fields = self._clock(), [f"{outcome} {model}" for model in models for outcome in outcomes]
-        self._add([(_lately(then), one, math.nan) for then in (at, at - LATELY) for one in fields])
-
-    def lately(self) -> dict[str, Counter[str]]:
-        """How the calls of the last ten to twenty minutes ended, by model: their number by outcome."""
-        self.flush()
-        now, found = self._clock(), defaultdict[str, Counter[str]](Counter)
-        for at in (now, now - LATELY):
-            for field, number in self._client.hgetall(_lately(at)).items():
-                outcome, model = str(field).split(" ", 1)
-                found[model][outcome] += int(number)
-        return found
 
     def _count(self, samples: Iterable[Sample]) -> None:
         self._add([(METRICS, sample.field, float(sample.by)) for sample in samples])
@@ -216,10 +195,6 @@ def _amounts(day: str, charge: Charge) -> list[Amount]:
         count("memshare_model_money_total", took.money, **of),
     )
     return by_day + [(METRICS, sample.field, float(sample.by)) for sample in samples]
-
-
-def _lately(at: float) -> str:
-    return f"memshare:calls:{at // LATELY:.0f}"
 
 
 def _used(values: Sequence[bytes | str | None]) -> Used:

@@ -139,6 +139,9 @@ class LazyCommands(TyperGroup):
         for one in (found, *getattr(found, "commands", {}).values()):
             for parameter in one.params:  # rich takes it for a style, and says nothing
                 parameter.help = parameter.help and parameter.help.replace("[default", r"\[default")
+                choices = getattr(parameter, "type_descriptor", None) and parameter.type_descriptor.choices
+                if choices and parameter.param_type_name == "option":
+                    parameter.metavar = f"<{' | '.join(map(str, choices))}>"  # a line may end between two
         return name, found, rest
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from uuid import UUID, uuid4
 
 import redis
@@ -20,8 +20,7 @@ from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
-from memshare_llm.limits.concurrency import servers_now
-from memshare_llm.limits.usage import UsageLog
+from memshare_llm.limits.concurrency import last_calls, servers_now
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
@@ -44,25 +43,43 @@ def contradictions(memories: MemoryClient, pools: Iterable[str]) -> list[Contrad
     ]
 
 
-def model_doubts(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence for each rubric by which a model cannot grade, and each model without labels or batches."""
-    return (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
+def models_of(worker: Presence) -> set[str]:
+    """The models that a worker asks."""
+    return {one for one in (*(card.model for card in worker.agents), worker.scorer_model, worker.trainer_model) if one}
+
+
+def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str, ...]:
+    """A sentence for each rubric by which a model of these workers cannot grade, and each without labels or batches."""
+    every = (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
+    models = {model for worker in workers for model in models_of(worker)}
+    return tuple(why for why in every if any(model in why for model in models))
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
 FAILURES = {"slow": "timed out", "refused": "were too many", "misfit": "were of no use", "away": "found no server"}
 
 
-def failing_models(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence for each model of whose last calls half or more failed, since a worker began to ask it."""
-    said = []
-    for model, ended in sorted(UsageLog(client).lately().items()):
-        del ended["yielded"]  # it goes on later
-        total, failed = ended.total(), ended - Counter(fit=ended["fit"])
-        if failed.total() >= max(FEWEST_FAILED, total / 2):
-            how = FAILURES.get(min(failed), "failed") if len(failed) == 1 else "failed"
-            said.append(f"{failed.total()} of the last {total} calls of {model} {how}.")
-    return tuple(said)
+def failing_models(client: redis.Redis) -> dict[str, str]:
+    """A sentence for each model of whose last calls half or more failed, by model."""
+    said = {}
+    for model, ended in sorted(last_calls(client).items()):
+        there = next((at for at, one in enumerate(ended) if one != "away"), len(ended))
+        counted = [one for at, one in enumerate(ended) if at < there or one != "away"]  # it is there again
+        failed = [one for one in counted if one != "fit"]
+        if len(failed) >= max(FEWEST_FAILED, len(counted) / 2):
+            how = FAILURES.get(failed[0], "failed") if len({*failed}) == 1 else "failed"
+            said[model] = f"{len(failed)} of the last {len(counted)} calls of {model} {how}."
+    return said
+
+
+def no_room(client: redis.Redis) -> tuple[str, ...]:
+    """A sentence where Redis has no room for another key."""
+    try:
+        with suppress(redis.exceptions.NoPermissionError):
+            client.set("memshare:health", 1, ex=60)
+    except redis.exceptions.OutOfMemoryError as error:
+        return (f"Redis takes no writes, so tasks are refused: {error} Raise its maxmemory, or free some of it.",)
+    return ()
 
 
 def busy_servers(client: redis.Redis) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def _need(pool: str, one: QuestionReply, since: float | None, memories: tuple[Ju
     return Need(kind="question", key=key, since=since, pool=pool, memories=memories, question=one)
 
 
-@serves(ConceptCalls.decide_question, "QuestionDecision", right="curate")
+@serves(ConceptCalls.decide_question, "QuestionDecision", right="curate", decides=True)
 def decide_question(
     backend: Backend,
     caller: Caller,
@@ -183,7 +183,7 @@ def undecided(backend: Backend, pool: str) -> ConceptsReply:
     return found.model_copy(update={"similar": tuple(left), "gaps": gaps})
 
 
-@serves(ConceptCalls.decide, "ConceptDecision", right="curate")
+@serves(ConceptCalls.decide, "ConceptDecision", right="curate", decides=True)
 def decide(
     backend: Backend,
     caller: Caller,
@@ -288,7 +288,7 @@ def duplicates(backend: Backend, caller: Caller, pool: PoolPath) -> DuplicatesRe
     return there[1].model_copy(update={"duplicates": tuple(left_of(backend, pool))})
 
 
-@serves(Duplicates.decide, "DifferentForm", right="curate")
+@serves(Duplicates.decide, "DifferentForm", right="curate", decides=True)
 def say_different(
     backend: Backend, caller: Caller, pool: PoolPath, memories: Two, different: bool = True
 ) -> DifferentReply:

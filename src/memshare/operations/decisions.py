@@ -52,7 +52,7 @@ def conflicts(backend: Backend, caller: Caller, pool: Label | None = None) -> li
     return contradictions(memories, filter(caller.sees, sorted(memories.stats().by_pool)))
 
 
-@serves(ConflictCalls.decide, right="curate")
+@serves(ConflictCalls.decide, right="curate", decides=True)
 def decide_conflict(backend: Backend, caller: Caller, form: ConflictDecision) -> ConflictDecision:
     """Note what a person says of two memories of the caller's."""
     seen = {one.memory.id for one in backend.client.memories.judge(form.memories) if caller.sees(one.memory.pool)}
@@ -163,7 +163,7 @@ def seen(backend: Backend, caller: Caller, proposals: Iterable[Proposal]) -> lis
     return [PromotionReply(memory=there[name], proposal=one) for name, one in found.items() if name in there]
 
 
-@serves(PromotionCalls.decide, "PromotionForm", right="curate")
+@serves(PromotionCalls.decide, "PromotionForm", right="curate", decides=True)
 def decide_promotion(
     backend: Backend, caller: Caller, memory_id: UUID, decision: Decision = "promote"
 ) -> PromotionReply:
@@ -199,7 +199,7 @@ def submitters(backend: Backend, caller: Caller, pool: PoolPath) -> list[Submitt
     return submitters_of(backend, [pool])[pool]
 
 
-@serves(SubmitterCalls.trust, "TrustForm", right="curate")
+@serves(SubmitterCalls.trust, "TrustForm", right="curate", decides=True)
 def trust(
     backend: Backend,
     caller: Caller,

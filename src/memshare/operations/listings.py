@@ -5,14 +5,12 @@ from __future__ import annotations
 import pathlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Annotated
 
-import redis
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts
+from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts, models_of, no_room
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -57,8 +55,8 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
-        doubts = model_doubts(backend.redis) if caller.pools is None else ()
-        failing = (*failing_models(backend.redis), *_full(backend)) if caller.pools is None else ()
+        doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
+        failing = (*failing_models(backend.redis).values(), *no_room(backend.redis)) if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
@@ -74,16 +72,6 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         busy=busy,
         dead_letters=letters,
     )
-
-
-def _full(backend: Backend) -> tuple[str, ...]:
-    """A sentence where Redis has no room for another key."""
-    try:
-        with suppress(redis.exceptions.NoPermissionError):
-            backend.redis.set("memshare:health", 1, ex=60)
-    except redis.exceptions.OutOfMemoryError as error:
-        return (f"Redis takes no writes, so tasks are refused: {error} Raise its maxmemory, or free some of it.",)
-    return ()
 
 
 def _queues(
@@ -119,8 +107,7 @@ def _letters(backend: Backend, caller: Caller) -> int:
 
 
 def _worker(worker: Presence) -> WorkerReply:
-    models = {card.model for card in worker.agents} | {worker.scorer_model, worker.trainer_model}
-    return WorkerReply(name=worker.node, queues=worker.queues, models=tuple(sorted(one for one in models if one)))
+    return WorkerReply(name=worker.node, queues=worker.queues, models=tuple(sorted(models_of(worker))))
 
 
 RubricName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -191,7 +178,7 @@ def rubric(backend: Backend, caller: Caller, name: RubricName) -> RubricReply:
     raise NotFound(f"No rubric is called {name!r}.")
 
 
-@serves(Sharing.approve_rubric, "ApprovalForm")
+@serves(Sharing.approve_rubric, "ApprovalForm", decides=True)
 def approve_rubric(
     backend: Backend,
     caller: Caller,

@@ -212,7 +212,7 @@ def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
             )
 
 
-@serves(Memories.edit, "EditForm", right="curate", answer="The ferry to Norderney takes dogs on a lead.")
+@serves(Memories.edit, "EditForm", right="curate", decides=True, answer="The ferry takes dogs on a lead.")
 def edit(
     backend: Backend,
     caller: Caller,
@@ -248,7 +248,7 @@ def edit(
     return _reply(backend, _judged(backend, caller, memory_id))
 
 
-@serves(Memories.grade, right="curate")
+@serves(Memories.grade, right="curate", decides=True)
 def grade(backend: Backend, caller: Caller, memory_id: UUID) -> Accepted:
     """Have a memory graded again; its journey says what came of that."""
     memory = _judged(backend, caller, memory_id).memory
@@ -258,7 +258,7 @@ def grade(backend: Backend, caller: Caller, memory_id: UUID) -> Accepted:
     return Accepted(id=journey, journey=f"/v1/journeys/{journey}")
 
 
-@serves(Memories.forget, right="curate")
+@serves(Memories.forget, right="curate", decides=True)
 def forget(backend: Backend, caller: Caller, memory_id: UUID, with_children: bool = False) -> Forgotten:
     """Take a memory, or all that was derived from it, too, out of its pool; it stays in the trash for 30 days."""
     memory = _judged(backend, caller, memory_id).memory

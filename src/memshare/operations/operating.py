@@ -238,7 +238,7 @@ def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
     ]  # fmt: skip
 
 
-@serves(DeadLetterCalls.retry)
+@serves(DeadLetterCalls.retry, decides=True)
 def retry(backend: Backend, caller: Caller, letter_id: LetterId) -> Retried:
     """Put a message back into its queue, under its old id."""
     letter = _own(backend, caller, letter_id)
@@ -248,7 +248,7 @@ def retry(backend: Backend, caller: Caller, letter_id: LetterId) -> Retried:
     return Retried(id=letter_id, retried=retried)
 
 
-@serves(DeadLetterCalls.drop)
+@serves(DeadLetterCalls.drop, decides=True)
 def drop(backend: Backend, caller: Caller, letter_id: LetterId) -> Dropped:
     """Drop a message for good."""
     letter = _own(backend, caller, letter_id)

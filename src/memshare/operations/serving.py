@@ -93,17 +93,22 @@ BODIES: dict[Callable[..., Any], tuple[Call[Any], str, ConfigDict]] = {}
 
 
 def serves(
-    method: Declared, body: str = "", *, right: Right | Literal["everything"] | None = None, **example: JsonValue
+    method: Declared,
+    body: str = "",
+    *,
+    right: Right | Literal["everything"] | None = None,
+    decides: bool = False,
+    **example: JsonValue,
 ) -> Callable[[F], F]:
     """Let a function answer a call; `backend` and `caller` are its first parameters, the others are asked.
 
     Whoever lacks the `right` is refused, at every face: "everything" is all rights in all pools; without one the
-    function looks itself. With a name of a `body`, the parameters that the path does not name are its fields; `example`
-    is one for the documentation.
+    function looks itself. That it `decides` on something that needs a person is noted. With a name of a `body`, the
+    parameters that the path does not name are its fields; `example` is one for the documentation.
     """
 
     def add(function: F) -> F:
-        served = function if right is None else cast(F, _allowed(function, right))
+        served = function if right is None and not decides else cast(F, _allowed(function, right, decides))
         SERVED[method.call] = served
         BODIES[served] = method.call, body, forms.example(**example) if example else ConfigDict()
         return served
@@ -111,13 +116,29 @@ def serves(
     return add
 
 
-def _allowed(function: Callable[..., R], right: Right | Literal["everything"]) -> Callable[..., R]:
+def _allowed(
+    function: Callable[..., R], right: Right | Literal["everything"] | None, decides: bool
+) -> Callable[..., R]:
     @functools.wraps(function)
     def allowed(backend: Backend, caller: Caller, *args: Any, **kwargs: Any) -> R:
-        caller.require_all() if right == "everything" else caller.require(right)
-        return function(backend, caller, *args, **kwargs)
+        if right is not None:
+            caller.require_all() if right == "everything" else caller.require(right)
+        done = function(backend, caller, *args, **kwargs)
+        if decides:
+            with backend.reaching():
+                backend.redis.set(_DECIDED, 1)
+        return done
 
     return allowed
+
+
+_DECIDED = "memshare:decided"
+
+
+def has_decided(backend: Backend) -> bool:
+    """True once somebody has decided on something that needs a person."""
+    with backend.reaching():
+        return bool(backend.redis.exists(_DECIDED))
 
 
 @functools.cache

@@ -171,10 +171,10 @@ class TextConsole(Console):
             yield piece if piece.control else piece._replace(text=plain(piece.text))
 
     def status(self, status: RenderableType, **options: Any) -> Status:
-        """A line with a spinner for as long as something takes."""
+        """A line with a spinner for as long as something takes; a text is cut to the width that is left."""
         if self.options.ascii_only:
             options.setdefault("spinner", "line")
-        return super().status(styled(status) if isinstance(status, str) else status, **options)
+        return super().status(styled(short(status, self.width - 2)) if isinstance(status, str) else status, **options)
 
 
 console = TextConsole()
@@ -216,20 +216,43 @@ def panel(text: str | Text, title: str | Text, style: str = "none") -> Panel:
 NARROWEST = 12  # characters of a column with sentences
 
 
-def table(*columns: str, rows: Iterable[Iterable[object]], title: str | None = None) -> RenderableType:
-    """A table of short values, each of them a text or a `Text` with its style."""
+def table(
+    *columns: str, rows: Iterable[Iterable[object]], title: str | None = None, whole: str | None = None
+) -> RenderableType:
+    """A table of short values, each of them a text or a `Text` with its style.
+
+    Single words stay whole, and what is in the column `whole`; where not even they have room beside each other, each
+    row is a list of its values.
+    """
+    cells = [[value if isinstance(value, Text) else Text(plain(str(value))) for value in row] for row in rows]
+    texts = [[str(name), *(str(row[at]) for row in cells)] for at, name in enumerate(columns)]
+    widest = [max(cell_len(line) for one in of for line in one.split("\n")) for of in texts]
+    words = [[one for text in of for one in ([text] if of[0] == whole else text.split())] for of in texts]
+    longest = [max(map(cell_len, of), default=0) for of in words]
+    room = console.width - 2 * (len(columns) - 1)
+    least = longest
+    if sum(longest) > room:  # then words of sentences may break
+        single = [of[0] == whole or all(" " not in one.strip() for one in of) for of in texts]
+        least = [width if alone else min(NARROWEST, width) for width, alone in zip(longest, single, strict=True)]
     made = Table(*columns, header_style="bold", box=None, pad_edge=False)
-    cells = [[value if isinstance(value, Text) else plain(str(value)) for value in row] for row in rows]
-    words = [[str(name), *(str(row[at]) for row in cells)] for at, name in enumerate(columns)]
-    widths = [max(map(cell_len, of)) if all(" " not in one.strip() for one in of) else 0 for of in words]
-    fits = sum(width or NARROWEST for width in widths) + len(columns) <= console.width
-    for column, width in zip(made.columns, widths, strict=True):
-        column.overflow = "fold"  # people copy from it
-        column.no_wrap = column.header == "id"
-        column.width = width if width and fits else None  # single words stay whole, and sentences take what is left
+    if sum(least) > room:
+        made = Table.grid(padding=(0, 2, 0, 0))
+        cells = [[Text(name, "bold"), value] for row in cells for name, value in zip(columns, row, strict=True)]
+    for column, width in zip(made.columns, _shares(least, widest, room), strict=False):
+        column.width = width
     for row in cells:
         made.add_row(*row)
+    for column in made.columns:
+        column.overflow = "fold"  # people copy from it
     return Group(styled((title, "bold")), made) if title else made
+
+
+def _shares(least: Sequence[int], widest: Sequence[int], room: int) -> list[int]:
+    """The widths of columns: what is left over the least goes to those first that want the least more."""
+    widths = list(least)
+    for done, at in enumerate(sorted(range(len(widths)), key=lambda at: widest[at] - least[at])):
+        widths[at] += max(min(widest[at] - least[at], (room - sum(widths)) // (len(widths) - done)), 0)
+    return widths
 
 
 def turned_table(*columns: str, rows: Sequence[Sequence[str]], title: str | None = None) -> RenderableType:
@@ -241,13 +264,11 @@ def turned_table(*columns: str, rows: Sequence[Sequence[str]], title: str | None
         return table(*columns, rows=rows, title=title)
     room = console.width - max(map(cell_len, columns)) - 2
     many = max(room // (max(widths) + 2), 1)
-    parts = []
+    parts: list[RenderableType] = []
     for start in range(0, len(rows), many):
         some = rows[start : start + many]
-        part = table(columns[0], *(row[0] for row in some), rows=list(zip(columns, *some, strict=True))[1:])
-        assert isinstance(part, Table)
-        part.columns[0].no_wrap = True
-        parts.append(part)
+        turned = list(zip(columns, *some, strict=True))
+        parts.append(table(*turned[0], rows=turned[1:], whole=columns[0]))
     return Group(*([styled((title, "bold"))] if title else []), *parts)
 
 

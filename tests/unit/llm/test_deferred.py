@@ -14,6 +14,7 @@ from memshare.client.pools import model_doubts
 from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.schema import PARKED
 from memshare_broker.delivery.sweeper import ParkedMessages
+from memshare_broker.presence import Presence
 from memshare_broker.wire.messages import Turn
 from memshare_llm import deferred
 from memshare_llm.chat import Chat, Deferred, UselessReply
@@ -271,7 +272,8 @@ def test_where_a_server_has_no_batches_the_calls_are_ordinary_ones_and_it_is_sai
     assert answers == [["reply to red"], ["reply to blue"], ["reply to green"]]
     assert len(server.requests) == 3
     assert caplog.text.count("took no batch") == 1
-    [sentence] = model_doubts(redis_client)  # which `up` and the page show
+    worker = Presence(node="trainer@here", pid=7, incarnation="x", queues=("trainer",), trainer_model=model)
+    [sentence] = model_doubts(redis_client, [worker])  # which `up` and the page show
     assert sentence.startswith(f"MEMSHARE_BATCH_API is set, and {model} took no batch: {model} answered 404")
 
 

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -22,7 +22,7 @@ from rich.text import Text
 from memshare.cli.begin.demo_gain import MADE, SEARCH
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.pools import graded_ever, model_doubts
+from memshare.client.pools import failing_models, graded_ever, model_doubts, no_room
 from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
@@ -32,10 +32,11 @@ from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
+from memshare_llm.limits.concurrency import last_calls
 from memshare_llm.models import HOW_TO_SET
 
 REFRESH = 1.0  # seconds
-LASTS = 60.0  # seconds without it, after which a trouble is another one
+LASTS = 20.0  # seconds that a trouble may be out of sight, as when what waits is tried again, until it is over
 COUNT_MEMORIES_EVERY = 5.0  # seconds
 
 WITHOUT_MODEL = f"""\
@@ -185,28 +186,38 @@ def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event,
 
 
 class _Troubles:
-    """Says what is wrong with a model, once for as long as it lasts: it is away, or what it says is of no use."""
+    """Says what is wrong, once for as long as it lasts, and then that it is over: a model is away, its calls fail, or
+    what it says is of no use; Redis has no room."""
 
-    def __init__(self, client: Client, *, as_json: bool = False) -> None:
-        self._client, self._as_json = client, as_json
+    def __init__(self, client: Client, *, as_json: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client, self._as_json, self._clock = client, as_json, clock
         self.redis = connect(client.settings.redis)
-        self._said: dict[str, float] = {}
+        self._said: dict[str, tuple[float, str]] = {}  # what a trouble is known by → when it was last seen, the words
 
     def tell(self) -> Counter[str]:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
-        reasons = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
-        reasons |= dict.fromkeys(model_doubts(self.redis), 0)
-        for why, number in reasons.items():
-            if why in self._said:
-                continue
-            if self._as_json:
-                print_json({"waiting": number, "why": why})
-            else:
-                console.print(styled((f"{number} wait: " if number else "", "yellow"), why))
-        now = time.monotonic()
-        self._said = {why: at for why, at in self._said.items() if now - at < LASTS} | dict.fromkeys(reasons, now)
+        held = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
+        doubts = model_doubts(self.redis, self._client.workers())
+        found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
+        for model, said in failing_models(self.redis).items():
+            if not any(model in why for why in {*found, *self._said} - {model}):  # else that is said
+                found[model] = said
+        now = self._clock()
+        for key, why in found.items():
+            if key not in self._said:
+                waits = (f"{held[key]} wait: ", "yellow") if held[key] else ""
+                self._print(styled(waits, why), {"waiting": held[key], "why": why})
+            self._said[key] = now, self._said.get(key, (now, why))[1]
+        fails = {model for model, ended in last_calls(self.redis).items() if ended[0] != "fit"}
+        for key, (seen, why) in [*self._said.items()]:
+            if now - seen >= LASTS and not any(model in key for model in fails):
+                del self._said[key]
+                self._print(styled(("No longer so: ", "green"), why), {"over": why})
         return Counter(one.queue for one in parked)
+
+    def _print(self, said: Text, for_machines: dict[str, object]) -> None:
+        print_json(for_machines) if self._as_json else console.print(said)
 
 
 class _Status:

@@ -111,7 +111,8 @@ def print_helps(found: StatsReply) -> None:
         by = found.answered_by(one)
         of = ", ".join(filter(None, (one.agent, one.kind, by) if one.agent else ("all tasks", by and f"by {by}")))
         what = "One memory more or less" if one.way == "one withheld" else f"With memories, {one.way}"
-        console.print(f"{what}, {of}: {one.in_words}.")
+        n = "" if one.difference is None else f", of {one.tasks:,} with and {one.tasks_without:,} without"
+        console.print(f"{what}, {of}: {one.in_words}{n}.")
     for pool, rows in found.numbers.items():
         for row in rows:
             what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"

@@ -49,13 +49,9 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
         console.print("No dead letters.")
         return
     rows = [
-        (
-            short_id(one.id), short_id(one.journey), one.task, one.reason, one.tries, moment(one.died)[5:16],
-            short(one.error),
-        )
-        for one in letters
-    ]  # fmt: skip
-    console.print(table("id", "journey", "task", "reason", "tries", "died (UTC)", "error", rows=rows))
+        (short_id(one.id), one.task, one.reason, one.tries, moment(one.died)[5:16], short(one.error)) for one in letters
+    ]
+    console.print(table("id", "task", "reason", "tries", "died (UTC)", "error", rows=rows, whole="died (UTC)"))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
 
 
@@ -75,7 +71,8 @@ def show(
         print_reply(letter)
         return
     tries = counted(letter.tries, "try")
-    about = f" {letter.entry.id} · {letter.reason} ({letter.kind}) · {tries} · {moment(letter.died)}"
+    of = "" if letter.entry.begins else f" of journey {letter.entry.journey}"
+    about = f" {letter.entry.id}{of} · {letter.reason} ({letter.kind}) · {tries} · {moment(letter.died)}"
     console.print(styled((letter.entry.task, "bold"), about))
     console.print(letter.error, style="red")
     retry = f"`memshare dead retry {short_id(letter.entry.id)}` tries it again." if letter.retriable else ""

@@ -14,10 +14,8 @@ from memshare.cli.options import Json
 from memshare.extras import require
 from memshare.terminal.console import console, print_json, styled
 from memshare_broker.app import MEMORY_QUEUE, TRAINER_QUEUE
-from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import load_settings
-from memshare_llm.limits.usage import UsageLog
 
 EXTRAS = {MEMORY_QUEUE: "memory-exported", TRAINER_QUEUE: "trainer"}
 """Queue → the extra that serving it needs, where that is not `agents`."""
@@ -59,7 +57,7 @@ def worker(
     require_for(wanted)
     from memshare.operate.preflight import check  # needs what was just required
 
-    UsageLog(connect(settings.redis, tries=1)).forget(check(settings, wanted))  # maybe they have a new address
+    check(settings, wanted)
     if concurrency is None and wanted == [MEMORY_QUEUE]:
         concurrency = FEW
     label = "all" if serve_all else "-".join(wanted)[:40]

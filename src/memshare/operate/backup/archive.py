@@ -33,7 +33,7 @@ ALL = "memshare:*"
 _FLEETING = (
     *FLEETING, PREFIX, INCARNATIONS_THERE, "memshare:gate:", "memshare:settle:", OWNER, "memshare:index:",
     "memshare:rate", "memshare:usage:writer:", BEFORE, RESTORING, "memshare:session:", LAST_BACKUP,
-    "memshare:calls:", "memshare:job:",
+    "memshare:calls", "memshare:job:",
 )  # fmt: skip
 _LEASE = ":lease"
 _OF_A_START = (TOKENS, "memshare:encoder", "memshare:pools", "memshare:queues", "memshare:metrics")

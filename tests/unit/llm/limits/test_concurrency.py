@@ -4,18 +4,21 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 import redis
 from pydantic import BaseModel
 
+from memshare_broker.delivery.ledger import Ledger
+from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import NotYet, Reason, TryAgain
 from memshare_broker.presence import INCARNATIONS_THERE
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, RefusedReply, Reply, UselessReply
 from memshare_llm.limits import concurrency
-from memshare_llm.limits.concurrency import MISFITS, STATE, ConcurrencyLimited, Lane, Permit, ServerLimit
+from memshare_llm.limits.concurrency import MISFITS, STATE, ConcurrencyLimited, Lane, Outcome, Permit, ServerLimit
 from memshare_llm.structured import DoesNotFit, ReplyForm, ask
 from tests.support.deployment import patient
 
@@ -77,6 +80,14 @@ def held(client: redis.Redis, lane: Lane, number: int) -> list[Permit]:
 def fit(client: redis.Redis, one: ServerLimit) -> None:
     """Let a reply of this lane have fitted once."""
     client.hset("memshare:misfits", f"{one.model}\x1f{one.lane}\x1ftext", "0 0 1")
+
+
+def ended(client: redis.Redis, outcome: Outcome, model: str = "openai:small") -> None:
+    """Let a call of the model have ended like this."""
+    one = limit(client, model=model)
+    permit = one.enter("call", "text")
+    assert permit is not None
+    one.leave(permit, outcome, 0)
 
 
 def run(client: redis.Redis, pace: Callable[[int], float], calls: int) -> list[float]:
@@ -383,6 +394,56 @@ def test_the_breaker_lets_one_call_try_now_and_then_and_closes_where_it_fits(red
 
     assert reopened() == 1, "it did not fit"
     assert reopened() == 3, "it did"
+
+
+def test_what_the_breaker_held_back_goes_on_at_once_when_it_closes(redis_client: redis.Redis) -> None:
+    replies = iter([*["prose"] * MISFITS, *['{"points": 3}'] * 2])
+    chat = ConcurrencyLimited(Served(lambda _: said(next(replies))), limit(redis_client, "grades"))
+    for _ in range(MISFITS):
+        chat.reply(ASKED, Mark)
+    with pytest.raises(NotYet) as held_back:
+        chat.reply(ASKED, Mark)
+    ledger, of_other = (
+        Ledger(redis_client, keep_days=1),
+        NotYet("Others.", 300, hold="misfits openai:large grades Mark"),
+    )
+    for name, why in (("t1", held_back.value), ("t2", of_other)):
+        one = Entry(id=name, task="scorer.score", queue="scorer", body={}, journey=name, stage="score", begins=True)
+        ledger.open(one)
+        ledger.park(one, why)
+    assert ledger.parked.release(10) == []
+
+    (key,) = redis_client.hkeys("memshare:misfits")
+    redis_client.hset("memshare:misfits", key, f"{MISFITS} 1 0")
+    chat.reply(ASKED, Mark)
+
+    assert [one.id for one in ledger.parked.release(10)] == ["t1"]
+
+
+def test_it_is_known_how_the_last_calls_of_each_model_ended(redis_client: redis.Redis) -> None:
+    def fails() -> Reply:
+        raise TryAgain("500", reason="server error")
+
+    acts: list[Callable[[], Reply]] = [said, fails, lambda: said("prose"), said]
+    for act in acts:
+        chat = ConcurrencyLimited(Served(lambda _, act=act: act()), limit(redis_client))
+        with suppress(TryAgain):
+            chat.reply(ASKED, Mark if act is acts[2] else None)
+    for outcome in ("slow", "yielded", "away"):
+        ended(redis_client, outcome, "openai:large")
+
+    assert concurrency.last_calls(redis_client) == {
+        "openai:small": ["fit", "misfit", "other", "fit"],
+        "openai:large": ["away", "slow"],
+    }
+
+    for _ in range(4):
+        ended(redis_client, "refused")
+    assert concurrency.last_calls(redis_client)["openai:small"] == [*["refused"] * 4, "fit", "misfit"]
+
+    when, _, rest = str(redis_client.hget("memshare:calls", "openai:small")).partition(" ")
+    redis_client.hset("memshare:calls", "openai:small", f"{float(when) - 600} {rest}")
+    assert concurrency.last_calls(redis_client).keys() == {"openai:large"}
 
 
 def test_another_kind_lane_or_model_is_not_held_back(redis_client: redis.Redis) -> None:

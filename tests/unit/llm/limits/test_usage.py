@@ -228,39 +228,3 @@ def test_what_is_counted_while_redis_is_away_is_written_when_it_is_back(
         finally:
             process.terminate()
             process.wait(10)
-
-
-def test_the_calls_of_the_last_ten_to_twenty_minutes_are_known_by_how_they_ended(redis_client: redis.Redis) -> None:
-    now = [NOON]
-    log = UsageLog(redis_client, clock=lambda: now[0])
-    for model, outcome in (("openai:small", "slow"), ("openai:small", "slow"), ("mistral:x", "yielded")):
-        log.ended(model, "grades", outcome, 1.0, Usage())
-
-    now[0] = NOON + 600
-    log.ended("openai:small", "answers", "fit", 1.0, Usage())
-    assert log.lately() == {"openai:small": {"slow": 2, "fit": 1}, "mistral:x": {"yielded": 1}}
-
-    now[0] = NOON + 1_200
-    assert log.lately() == {"openai:small": {"fit": 1}}
-
-
-def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.Redis) -> None:
-    log = UsageLog(redis_client)
-    for outcome in ("away", "away", "slow"):
-        log.ended("openai:small", "grades", outcome, 1.0, Usage())
-    log.ended("mistral:x", "grades", "fit", 1.0, Usage())
-    assert log.lately()["openai:small"] == {"away": 2, "slow": 1}
-
-    log.ended("openai:small", "grades", "fit", 1.0, Usage())
-
-    assert log.lately()["openai:small"] == {"slow": 1, "fit": 1}
-
-
-def test_calls_count_anew_where_a_worker_begins_to_ask_a_model(redis_client: redis.Redis) -> None:
-    log = UsageLog(redis_client)
-    for model in ("openai:small", "mistral:x"):
-        log.ended(model, "grades", "other", 1.0, Usage())
-
-    log.forget(["openai:small"])
-
-    assert log.lately() == {"mistral:x": {"other": 1}}

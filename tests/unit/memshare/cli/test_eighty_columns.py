@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from memshare.cli.begin import demo_gain, up
+from memshare.cli.curate.find_memories import print_helps
 from memshare.cli.main import _fail
+from memshare.client.replies import HelpReply, StatsReply
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal import console as console_module
@@ -112,6 +114,51 @@ def test_what_is_waited_for_breaks_between_words(screen: Screen) -> None:
         wait_for(lambda: what in " ".join(screen().split()), 10, "it to be shown")
 
 
+def test_a_line_with_a_spinner_is_one_line(screen: Screen) -> None:
+    with console_module.errors.status("Which of the books that were lent in May came back before June was over? " * 2):
+        wait_for(lambda: "…" in screen(), 10, "it to be shown")
+
+    assert len(screen().strip().splitlines()) == 1
+
+
+def of_letters(number: int) -> list[list[str]]:
+    error = "openai:qwen2.5-coder-1.5b answered 500: the model runner has ended"
+    tasks = ["retriever_trainer.learn", "memory_service.settle", "agents.poem"]
+    return [["1c6fa3b2", tasks[at % 3], "invalid reply", "3", "11-28 01:20", error] for at in range(number)]
+
+
+TABLES: dict[str, tuple[list[str], list[list[str]]]] = {
+    "dead letters": (["id", "task", "reason", "tries", "died (UTC)", "error"], of_letters(3)),
+    "agents": (
+        ["agent", "kinds", "pool", "model", "workers"],
+        [["reasoning", "question, comparison, calculation", "reasoning", "openai:qwen2.5-coder-1.5b", "none"]] * 2,
+    ),
+    "tokens": (
+        ["name", "group", "may", "pools", "created"],
+        [["continuous-integration", "platform", "recall, offer, curate", "logic, plan", "2026-11-28 01:20:00 UTC"]],
+    ),
+    "queues": (["queue", "open", "a minute", "oldest", "workers"], [["memory", "3", "12", "40 s", "1"]]),
+    "what fits only as a list": (
+        ["submitter", "prompt tokens", "completion tokens", "model", "money", "journey"],
+        [["continuous-integration", "1,234,567", "2,345,678", "openai:qwen2.5-coder-1.5b", "0.1234", "a" * 36]],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_words_in_tables_stay_whole_and_lines_are_no_longer_than_the_terminal(name: str, screen: Screen) -> None:
+    columns, rows = TABLES[name]
+
+    console_module.console.print(table(*columns, rows=rows))
+
+    said = screen()
+    assert max(map(len, said.splitlines())) <= WIDTH
+    shown = said.split()
+    assert {cell for row in rows for cell in row if " " not in cell} <= {*shown}
+    long = console_module.NARROWEST
+    assert {word for row in rows for cell in row for word in cell.split() if len(word) <= long} <= {*shown}
+
+
 def test_where_no_terminal_is_a_sentence_is_one_line() -> None:
     console = TextConsole()
     console.file = said = io.StringIO()
@@ -131,6 +178,15 @@ def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyP
         bar.update(task, completed=2)
 
     assert said.getvalue().splitlines()[:2] == ["Answered 1 of 3", "Answered 2 of 3"]
+
+
+def test_a_difference_says_of_how_many_tasks_it_is(screen: Screen) -> None:
+    known = {"unit": "points", "mean": 72.0, "mean_without": 65.9, "difference": 6.1, "low": 1.9, "high": 10.3}
+    of = {"way": "all withheld", "agent": None, "kind": None, "model": None, "tasks": 1_212, "tasks_without": 24}
+
+    print_helps(StatsReply(memories=1, by_pool={}, helps=(HelpReply.model_validate(known | of),), open={}))
+
+    assert "+6.1 points (+1.9 to +10.3), of 1,212 with and 24 without." in " ".join(screen().split())
 
 
 COUNTED = (

@@ -73,12 +73,13 @@ for name in COMMANDS:
 def test_the_help_of_every_command_can_be_written_in_an_encoding_of_few_characters(
     run: Callable[..., subprocess.CompletedProcess[str]],
 ) -> None:
-    environment = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "100"}
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "COLUMNS": "80"}
 
     said = run([sys.executable, "-c", EVERY_HELP], env=environment, capture_output=True, encoding="ascii")
 
     assert said.returncode == 0, said.stderr
     assert said.stdout.count("Usage: ") > 60
+    assert {"phoenix", "openai-evals", "preference", "any", "credibility"} <= {*re.split(r"[ <>\n]+", said.stdout)}
     assert "completion" not in said.stdout, "it would not work in groups"
     assert "[default: MEMSHARE_DATA with -demo" in " ".join(re.sub(r"[^\x20-\x7e]|\|", " ", said.stdout).split())
 

@@ -1,25 +1,26 @@
-"""What `memshare status` says of a deployment. The real command line and Redis."""
+"""What `memshare status` and `up` say of a deployment. The real command line and Redis."""
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import redis
 
+from memshare.cli.begin.up import _Troubles
 from memshare.client.client import Client
+from memshare.client.pools import failing_models, model_doubts
 from memshare.client.replies import StatusReply
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
-from memshare_broker.wire.messages import Usage
-from memshare_llm.limits.usage import UsageLog
-from tests.support import prepared_python
-from tests.support.deployment import ended, wait_for
-from tests.support.terminal import NOTHING, Terminal
+from memshare_llm.doubts import Doubts
+from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit
+from tests.support.terminal import Terminal
 
 
 @pytest.fixture
@@ -33,6 +34,13 @@ def entry(name: str) -> Entry:
     return Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
 
 
+def end_calls(client: redis.Redis, outcome: Outcome, number: int) -> None:
+    """Let so many calls of a model end like this."""
+    limit = ServerLimit(client, "http://127.0.0.1:8099/v1", "openai:small", "answers", timeout=10)
+    for _ in range(number):
+        limit.leave(Permit("call", "openai:small\x1fanswers\x1ftext", 1, overdue=False, joined=0), outcome, 0)
+
+
 def test_a_redis_without_room_is_said(terminal: Terminal, redis_client: redis.Redis) -> None:
     redis_client.config_set("maxmemory", 1)
     try:
@@ -44,23 +52,94 @@ def test_a_redis_without_room_is_said(terminal: Terminal, redis_client: redis.Re
     assert "maxmemory" in said
 
 
-def test_calls_of_before_a_worker_began_to_ask_a_model_count_no_more(
-    terminal: Terminal, redis_client: redis.Redis, tmp_path: Path
+@pytest.mark.parametrize("outcome", ["slow", "refused", "misfit", "away", "other"])
+def test_a_model_whose_calls_fail_is_said_at_once_and_no_more_soon_after_they_go_well(
+    terminal: Terminal, redis_client: redis.Redis, outcome: Outcome
 ) -> None:
-    model = terminal.environment["MEMSHARE_MODEL"]
-    log = UsageLog(redis_client)
-    for _ in range(5):
-        log.ended(model, "answers", "other", 1.0, Usage())
-    log.flush()
-    assert f"5 of the last 5 calls of {model} failed." in terminal.run("status").stdout
+    def told() -> list[str]:
+        return [*failing_models(redis_client).values()]
 
-    (said := tmp_path / "said").touch()
-    worker = prepared_python.start(["worker", "scorer"], terminal.environment, [NOTHING, said, said])
-    try:
-        wait_for(lambda: not log.lately(), 60, "them to be forgotten")
-    finally:
-        worker.terminate()
-        ended(worker)
+    end_calls(redis_client, "fit", 200)
+    end_calls(redis_client, outcome, 2)
+    assert told() == []
+
+    end_calls(redis_client, outcome, 1)
+    assert told()[0].startswith("3 of the last 6 calls of openai:small ")
+    end_calls(redis_client, outcome, 5)
+    if outcome == "other":
+        assert "6 of the last 6 calls of openai:small failed." in terminal.run("status").stdout
+
+    end_calls(redis_client, "fit", 4)
+    assert told() == []
+
+
+def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.Redis) -> None:
+    end_calls(redis_client, "away", 6)
+    assert [*failing_models(redis_client).values()] == ["6 of the last 6 calls of openai:small found no server."]
+
+    end_calls(redis_client, "slow", 1)
+
+    assert failing_models(redis_client) == {}
+
+
+def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
+    Doubts(redis_client, "grades").note("openai:small", "logic", doubtful=50, times=50)
+    worker = Presence(node="scorer-7@here", pid=7, incarnation="x", queues=("scorer",), scorer_model="openai:small")
+    other = worker.model_copy(update={"scorer_model": "openai:large"})
+
+    assert ["openai:small" in one for one in model_doubts(redis_client, [worker, other])] == [True]
+    assert model_doubts(redis_client, [other]) == ()
+
+
+def test_up_says_a_trouble_once_and_that_it_is_over(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+
+    def told(after: float) -> str:
+        now[0] += after
+        troubles.tell()
+        return capsys.readouterr().out
+
+    away = "openai:small could not be reached at http://127.0.0.1:1."
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        assert told(0) == ""
+        client.ledger.open(entry("t1"))
+        client.ledger.park(entry("t1"), NotYet(away, 60, hold="model away"))
+        end_calls(redis_client, "away", 4)
+        assert told(1) == f"1 wait: {away}\n"
+        assert told(1) == ""
+
+        client.ledger.parked.wake(["t1"])
+        assert len(client.ledger.parked.release(1)) == 1
+        assert told(60) == "", "it is tried again, and nothing is known yet"
+        end_calls(redis_client, "fit", 1)
+        assert told(1) == f"No longer so: {away}\n"
+        assert told(60) == ""
+
+
+def test_up_says_that_calls_of_a_model_fail_and_that_redis_has_no_room(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    end_calls(redis_client, "other", 3)
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, as_json=True, clock=lambda: now[0])
+        redis_client.config_set("maxmemory", 1)
+        try:
+            troubles.tell()
+        finally:
+            redis_client.config_set("maxmemory", 0)
+        end_calls(redis_client, "other", 1)
+        end_calls(redis_client, "fit", 5)
+        now[0] = 60
+        troubles.tell()
+
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    full, failed = said[0]["why"], "3 of the last 3 calls of openai:small failed."
+    assert "maxmemory" in full
+    assert said == [{"waiting": 0, "why": full}, {"waiting": 0, "why": failed}, {"over": full}, {"over": failed}]
 
 
 def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, redis_client: redis.Redis) -> None:

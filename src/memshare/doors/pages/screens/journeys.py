@@ -12,7 +12,7 @@ from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.journeys import again, cancel, journeys, own_journey
 from memshare.operations.listings import agents, stats
 from memshare.operations.operating import retry
-from memshare.operations.serving import form_of
+from memshare.operations.serving import form_of, has_decided
 from memshare.operations.submitting import submit
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
@@ -134,11 +134,11 @@ def _filters(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
 
 
 def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str, str, str, bool]]:
-    """The steps of a first visit, until all are taken or there is a page of journeys.
-
-    Each has its name, where it leads, what it is about, and whether it is done.
-    """
-    if len(found) == SHOWN or visit.pools is None:
+    """Name, address, what it is about, and if it is done, of each step of a first visit, until somebody has decided
+    something and there is a page of journeys, or all are done."""
+    said = any(one.opinion and one.opinion.by == visit.caller.name for one in found)
+    decided = said or has_decided(visit.backend)
+    if visit.pools is None or (decided and len(found) == SHOWN):
         return []
     first = stats(visit.backend, visit.caller).first_help
     helps = first.in_words if first else "takes graded tasks"
@@ -146,7 +146,7 @@ def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str,
     steps = [
         ("Bring in", brings_in, "what you know, as a file", any(one.memories for one in visit.pools)),
         ("Ask", "#prompt", "an agent, here", bool(found)),
-        ("Decide", "/inbox", "what needs you", any(one.score for one in found)),
+        ("Decide", "/inbox", "what needs you", decided),
         ("See whether it helps", "/worth", helps, first is not None and first.difference is not None),
     ]
     return [] if all(done for *_, done in steps) else steps

@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from uuid import UUID
 
+import pytest
 from fastapi.testclient import TestClient
 
+from memshare.doors.pages.screens.journeys import SHOWN
 from memshare.operations.backend import Backend
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import answered, graded, text_of
 
 FROM_PAGE = {"origin": "http://127.0.0.1"}
 NONE_OLDER = "The pool logic has none that is older than this answer"
+
+
+Decide = Callable[[TestClient, MemoryClient], object]
+
+
+def brought_in(memory: MemoryClient, answer: str = "The lamp is red.") -> UUID:
+    return memory.add([NewMemory(pool="logic", answer=answer, new_pool=True)])[0]
+
+
+def keep(here: TestClient, memory: MemoryClient) -> None:
+    stale = brought_in(memory)
+    memory.edit(Edit(id=stale, by="ada", status="stale"))
+    here.post("/inbox/stale", data={"decision": "keep", "memory": str(stale)}, headers=FROM_PAGE)
+
+
+def tell_apart(here: TestClient, memory: MemoryClient) -> None:
+    two = {name: str(brought_in(memory, f"The lamp is {name}.")) for name in ("one", "other")}
+    here.post("/inbox/conflict", data={**two, "decision": "one is right"}, headers=FROM_PAGE)
+
+
+def say_wrong(here: TestClient, _: MemoryClient) -> None:
+    here.post("/journeys/t1/feedback", data={"answer": "wrong"}, headers=FROM_PAGE)
 
 
 def chosen(page: str) -> list[str]:
@@ -58,7 +84,35 @@ def test_a_first_visit_has_four_steps_each_ticked_once_it_is_taken(
     assert steps() == ["Bring in ✓", "Ask ✓", "Decide", "See whether it helps"]
 
     graded(backend, "t1", 90)
+    assert steps() == ["Bring in ✓", "Ask ✓", "Decide", "See whether it helps"]
+
+    keep(here, memory)
     assert steps() == ["Bring in ✓", "Ask ✓", "Decide ✓", "See whether it helps"]
+
+
+@pytest.mark.parametrize("decide", [keep, tell_apart, say_wrong])
+def test_any_decision_of_a_person_ticks_the_step(
+    here: TestClient, backend: Backend, memory: MemoryClient, decide: Decide
+) -> None:
+    answered(backend, str(brought_in(memory)))
+    graded(backend, "t1", 90)
+    assert "Decide ✓" not in here.get("/").text
+
+    decide(here, memory)
+
+    assert "Decide ✓" in here.get("/").text
+
+
+def test_a_first_visit_goes_on_until_somebody_decides_though_programs_have_asked_much(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    for number in range(SHOWN):
+        answered(backend, journey=f"t{number}")
+    assert "A first visit" in here.get("/").text
+
+    keep(here, memory)
+
+    assert "A first visit" not in here.get("/").text
 
 
 def test_the_form_does_not_begin_with_what_somebody_else_asked(tokened: Tokened) -> None:
