@@ -170,7 +170,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     finally:
         retrievers_on(client)
     ask_again("learnt", "with its map")
-    watch.say(f"consolidation trains the encoder on what helped, where there are {FEWEST_LESSONS} lessons")
+    watch.say(f"training the encoder on what helped, if there are {FEWEST_LESSONS} lessons")
     refused = consolidate(client)
     if refused is None:
         ask_again("consolidated", "consolidated")

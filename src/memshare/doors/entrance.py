@@ -23,7 +23,7 @@ from memshare.operations.caller import Caller
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
-from memshare_broker.wire.forms import WORKBOOK, loads
+from memshare_broker.wire.forms import loads
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller
@@ -96,8 +96,7 @@ def _require_text(body: bytes) -> None:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        workbook = f" {WORKBOOK}" if b"PK\x03\x04" in body else ""
-        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.{workbook}") from error
+        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.") from error
     try:
         value = loads(body)
         wrong = next(_half_characters(value, "body"), None) if _MAY_BE_HALF.search(body) else None

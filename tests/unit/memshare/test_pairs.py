@@ -115,6 +115,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path / "latin.jsonl", None, POOLS)
     with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
         read_pairs(tmp_path, None, POOLS)
+    (tmp_path / "latin.txt").write_bytes(b"Gr\xfc\xdfe")
+    with pytest.raises(BadInput, match=r"latin\.txt:1: byte 3 of the line, 0xfc, is not UTF-8"):
+        read_statements(tmp_path / "latin.txt", "poem", "ada")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from memshare.cli.main import _fail
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal import console as console_module
-from memshare.terminal.console import TextConsole, table, turned_table, waiting
+from memshare.terminal.console import TextConsole, turned_table, waiting
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -60,7 +60,7 @@ def failed() -> None:
 SENTENCES: dict[str, Callable[[Path], object]] = {
     "up": lambda data: ready(data, "openai:qwen2.5-coder-1.5b"),
     "up without a model": lambda data: ready(data, "offline"),
-    "the demo": lambda data: demo_gain.print_next(data, data / "agents", 1, has_model=False),
+    "the demo": lambda data: demo_gain.print_next(data, data / "agents", 1, has_model=False, stays=False),
     "an error": lambda _: failed(),
 }
 
@@ -94,15 +94,27 @@ def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
         DemoStage("off", "later, retriever off", 100, list(asked)),
     ]
     gain = demo_gain.Gain(0.46, 46, 10, 0.35, 0.55)
-    in_table = [one for one in stages if one.kind != "task"]
-    rows = [(one.title, "100%", *[demo_gain._in_words(gain)] * 2) for one in in_table]
+    in_table = {one.kind: one for one in stages if one.kind != "task"}
 
     console_module.console.print(demo_gain.chart(stages))
-    console_module.console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
+    demo_gain.print_paired(in_table, {kind: {"alone": gain, "off": gain} for kind in in_table})
 
     lines = screen().splitlines()
-    assert len(lines) == 3 + 1 + 2
+    assert len(lines) == 3 + 1 + 2 + 1
+    assert "+46 (35 to 55) 46:10" in lines[-2]
+    assert lines[-1] == "Percentage points (95 % interval), and how many became right:wrong."
     assert max(map(len, lines)) <= WIDTH
+
+
+def test_what_the_demo_does_just_now_fits_on_one_line(screen: Screen) -> None:
+    view = demo_gain.DemoView(console_module.console, plain=False)
+    view.say("word " * 40)
+    view._began -= 12_345
+
+    console_module.console.print(view._drawn())
+
+    assert all(len(line) <= WIDTH for line in screen().splitlines())
+    assert sum("word" in line for line in screen().splitlines()) == 1
 
 
 def test_what_is_waited_for_breaks_between_words(screen: Screen) -> None:

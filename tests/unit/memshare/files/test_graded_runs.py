@@ -222,7 +222,7 @@ def test_a_table_without_scores_is_taken_as_it_is() -> None:
         ("ä".encode("latin-1"), "not UTF-8"),
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),
-        (b"PK\x03\x04 a workbook", "Save a workbook as CSV"),
+        (b"PK\x03\x04 a workbook", 'Save a workbook as "CSV'),
         (b"PAR1 columns", "save it as CSV"),
     ],
 )  # fmt: skip

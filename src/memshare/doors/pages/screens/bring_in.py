@@ -8,6 +8,7 @@ from memshare.doors.pages.render import counted, labelled
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.files.json_lines import TABLES
 from memshare.operations.forms import MemoryForm
 from memshare.operations.listings import pools
 from memshare.operations.memories import add, import_memories
@@ -38,7 +39,7 @@ def import_file(visit: Visit) -> Done | Screen:
     is_seen = visit.field("seen") == "yes"
     form: dict[str, object] = {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
     form |= visit.given("pool", "source", "score", "at_least", "scale")
-    is_table = visit.field("lines name").lower().endswith((".csv", ".tsv", ".xlsx"))
+    is_table = visit.field("lines name").lower().endswith(TABLES)
     source = form.get("source") or ("table" if is_table else None)
     wanted = form | {"source": None if source == "memories" else source}
     try:
