@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -199,8 +200,10 @@ def field_of(fields: Sequence[Mapping[str, Any]], path: str) -> str | None:
 
 def number_of(value: object) -> float | None:
     """A score as a number: of a verdict 1 or 0; None for what is no finite number."""
-    if isinstance(value, str) and (word := value.strip().casefold()) in (*_GOOD, *_BAD):
-        return float(word in _GOOD)
+    if isinstance(value, str):
+        if (word := value.strip().casefold()) in (*_GOOD, *_BAD):
+            return float(word in _GOOD)
+        value = re.sub(r"^(-?\d+),(\d\d?)$", r"\1.\2", word)  # a decimal comma: groups have three digits
     try:
         number = float(value) if isinstance(value, str | int | float) else math.nan
     except (ValueError, OverflowError):
