@@ -30,7 +30,8 @@ PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part, where none is given
 
-Kind = Literal["alone", "shared", "task", "off", "learnt", "consolidated"]
+Exam = Literal["alone", "shared", "off", "learnt", "consolidated"]
+Kind = Exam | Literal["task"]
 EXAMS = 5  # times that the unseen questions are asked, the last one where the encoder is consolidated
 
 

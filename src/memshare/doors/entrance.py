@@ -58,7 +58,11 @@ class Bodies:
                 pairs = [(field, one) for field, one in form.multi_items() if isinstance(one, str)]
                 for field, one in form.multi_items():
                     if not isinstance(one, str):
-                        text, fault = _text_of(await one.read(), one.filename or "The file")
+                        text = fault = ""
+                        try:
+                            text = decode(await one.read(), one.filename or "The file")
+                        except BadInput as error:
+                            fault = str(error)
                         pairs += [(field, text), (f"{field} name", one.filename or ""), (f"{field} fault", fault)]
         else:
             try:
@@ -86,14 +90,6 @@ class Bodies:
         if is_text:
             _require_text(bytes(body))
         return bytes(body)
-
-
-def _text_of(raw: bytes, name: str) -> tuple[str, str]:
-    """The text of a file, or nothing and why it has none."""
-    try:
-        return decode(raw, name), ""
-    except BadInput as error:
-        return "", str(error)
 
 
 async def _read_part(receive: Receive, body: bytearray) -> bool:

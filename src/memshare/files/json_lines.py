@@ -199,8 +199,7 @@ def table_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     header = text.lstrip().partition("\n")[0]
     csv.field_size_limit(MOST_BYTES)
     lines = io.StringIO(text.lstrip(), newline="")
-    between = max("\x1f,;\t", key=header.count)  # one column may have commas
-    rows = csv.reader(lines, delimiter=between, strict=True)
+    rows = csv.reader(lines, delimiter=max("\x1f,;\t", key=header.count), strict=True)  # one column may have commas
     columns: list[str] = []
     try:
         for cells in rows:

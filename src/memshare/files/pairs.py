@@ -100,8 +100,9 @@ def pairs_of(
     A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none. The kind is
     checked of agents whose `cards` are there.
     """
-    found, faults = PairsFile([], [], []), []
+    found, faults, has_json = PairsFile([], [], []), [], False
     for number, line in lines:
+        has_json |= line.lstrip().startswith(("{", "["))
         try:
             value = as_pair(read_object(line))
             if "id" in value:
@@ -125,6 +126,9 @@ def pairs_of(
             faults.append((number, readable(error, "the memory")))
         except BadInput as error:
             faults.append((number, str(error)))
+    if faults and not has_json:
+        such = '{"prompt": "…", "answer": "…"}'
+        faults = [(faults[0][0], f"no JSON, as in all lines: expected such as {such}, or a table, called NAME.csv")]
     return found, faults
 
 

@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memshare.client.client import Client
-from memshare.demo.gain import AGENT, EXAMS, POOL, DemoStage, Gain, Helped, Kind, divide, most_helpful, play
+from memshare.demo.gain import AGENT, EXAMS, POOL, DemoStage, Exam, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
@@ -230,7 +230,7 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     print_next(folder, agents, memories, has_model=has_model, stays=data is not None)
 
 
-def print_paired(exams: Mapping[Kind, DemoStage], gains: Mapping[Kind, Mapping[Kind, Gain]]) -> None:
+def print_paired(exams: Mapping[Exam, DemoStage], gains: Mapping[Exam, Mapping[Exam, Gain]]) -> None:
     """Print the shares of right answers, with the gains over two earlier stages, and how these are read."""
     rows = [
         (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
@@ -285,9 +285,9 @@ def _print_faults(stages: Sequence[DemoStage]) -> None:
 
 def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool, stays: bool) -> None:
     """Print how to go on with the pool that the demo leaves."""
-    until = "" if stays else ", until the next demo"
+    kept = counted(memories) if stays else f"{counted(memories)}, until the next demo"
     lines = [
-        f"\nThe agent {AGENT} and its pool {POOL} stay, with {counted(memories)}{until}. Go on:",
+        f"\nThe agent {AGENT} and its pool {POOL} stay, with {kept}. Go on:",
         *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
         f"  export MEMSHARE_DATA={folder}",
         f"  export MEMSHARE_AGENTS_DIR={agents}",

@@ -230,7 +230,7 @@ class Site:
             raise error
         screen = shows(Visit(self._backend, caller, request.path_params, Fields(parse_qsl(came.query))))
         assert isinstance(screen, Screen)  # nothing that is streamed has a form
-        values = {**screen.values, "sent": sent, "refusal": labelled(str(error))}
+        values = {**screen.values, "sent": sent, "refusal": labelled(str(error)), "is_capped": _is_capped(error)}
         return replace(screen, values=values, status=status_of(error))
 
     def _state(self, caller: Caller, journey: str) -> str:
@@ -245,8 +245,7 @@ class Site:
         is_starting = getattr(error, "reason", "") == "store" and self._backend.is_starting
         values = {"said": STARTING if is_starting else said, "is_starting": is_starting}
         values |= {"comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
-        is_capped = isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
-        values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
+        values |= {"is_missing": isinstance(error, NotFound), "is_capped": _is_capped(error)}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
         values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
         values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
@@ -261,7 +260,7 @@ class Site:
         follows = urlencode({"journey": screen.watches, "seen": screen.seen})
         html = rendered(
             screen.template,
-            **{"sent": Fields(), "refusal": "", **screen.values},
+            **{"sent": Fields(), "refusal": "", "is_capped": False, **screen.values},
             path=request.url.path,
             url=f"{request.url.path}?{request.url.query}",
             who=caller,
@@ -280,6 +279,10 @@ class Site:
             note = {"said": done.said, "undo": done.undo}
             leave_note(self._backend, caller, answer, note, secure=came_by_https(request))
         return answer
+
+
+def _is_capped(error: Exception) -> bool:
+    return isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
 
 
 def _sent(sends: Streamed) -> Response:

@@ -94,10 +94,10 @@ def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
         DemoStage("off", "later, retriever off", 100, list(asked)),
     ]
     gain = demo_gain.Gain(0.46, 46, 10, 0.35, 0.55)
-    in_table = {one.kind: one for one in stages if one.kind != "task"}
+    in_table: dict[demo_gain.Exam, DemoStage] = {one.kind: one for one in stages if one.kind != "task"}
 
     console_module.console.print(demo_gain.chart(stages))
-    demo_gain.print_paired(in_table, {kind: {"alone": gain, "off": gain} for kind in in_table})
+    demo_gain.print_paired(in_table, {key: {"alone": gain, "off": gain} for key in in_table})
 
     lines = screen().splitlines()
     assert len(lines) == 3 + 1 + 2 + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from memshare.client.rest.calls.memories import ImportReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
@@ -30,7 +29,7 @@ def bring_in_one(visit: Visit) -> Done:
 def choose_file(visit: Visit) -> Screen:
     """The form that a file is chosen in."""
     visit.caller.require_all()
-    return _screen(visit, {"pool": visit.field("pool")})
+    return Screen("import", {"pools": visit.pools or (), "form": {"pool": visit.field("pool")}, "found": None})
 
 
 @PAGES.action("/pool/import")
@@ -47,10 +46,7 @@ def import_file(visit: Visit) -> Done | Screen:
         raise BadInput(fault)
     found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
     if not is_seen:
-        return _screen(visit, form if found.refused else wanted, found)
+        shown = form if found.refused else wanted
+        return Screen("import", {"pools": visit.pools or (), "form": shown, "found": found})
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
     return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")
-
-
-def _screen(visit: Visit, form: dict[str, object], found: ImportReply | None = None) -> Screen:
-    return Screen("import", {"pools": visit.pools or (), "form": form, "found": found})

@@ -49,7 +49,8 @@ def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestC
     raw = TABLE.replace(b",", b"\t") if name.endswith("TSV") else TABLE
 
     assert "Bring 1 new memory in" in sent(here, name, raw, new_pool="yes")
-    assert "no JSON" in sent(here, name, raw, new_pool="yes", source="memories")
+    as_lines = text_of(sent(here, name, raw, new_pool="yes", source="memories"))
+    assert as_lines.count("no JSON, as in all lines: expected") == as_lines.count("called NAME.csv") == 1
 
 
 def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: TestClient) -> None:
