@@ -16,7 +16,7 @@ from memshare_concepts.concept_graph import ConceptGraph, Vector, similarity
 from memshare_concepts.gaps import unconnected
 from memshare_concepts.open_questions import Direction, Gap, Near, ProposedQuestion, Target, WantedQuestions
 from memshare_concepts.pool_graph import PoolConcepts, encode
-from memshare_concepts.quoting import bounded
+from memshare_concepts.quoting import EXAMPLES, bounded
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.door.client import MemoryClient
@@ -24,7 +24,6 @@ from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 
-EXAMPLES = 8  # memories that a model is shown
 FEWEST_EXAMPLES = 2  # of each cluster, where they are many
 TOPICS_OF_EACH = 5  # where there are several clusters
 WEIGHED = 50  # of a large cluster, so many memories are compared by how abstract they are: those nearest to all of it

@@ -16,14 +16,13 @@ from memshare_broker.wire.messages import Message
 from memshare_concepts.clusters import Cluster
 from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.proposing import typical
-from memshare_concepts.quoting import LONGEST, names, quoted
+from memshare_concepts.quoting import LONGEST, MOST_CHARACTERS, Sentence, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
 from memshare_memory.memory import Memory
 from memshare_memory.people import SUMMARIES, SUMMARIZED
 
 MOST_READ = 40  # memories that a model is shown of a large cluster: those nearest to all of it
-MOST_CHARACTERS = 40_000  # of all that it is shown; one memory has 4,000 at most
 
 INSTRUCTIONS = """\
 You sum up a field for somebody who is new to it. The user's turn is one JSON document: the name of the `field` and \
@@ -98,13 +97,6 @@ def summary_schema(memories: int) -> type[FieldSummary]:
 SAME = 0.5  # share of memories in common from which on it is the same cluster: its number changes with the pool
 MOST = 200  # of a pool; the oldest go first
 STALE = 0.2  # share of a cluster's memories that may be new or gone before its summary is stale
-
-
-class Sentence(Message):
-    """A sentence, and the memories that it rests on."""
-
-    text: str
-    cites: tuple[UUID, ...]
 
 
 class ClusterSummary(Message):

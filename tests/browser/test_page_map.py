@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, expect
 from memshare_broker.connection import connect
 from memshare_concepts.decisions import Decisions
 from memshare_concepts.flashcards import flashcard_memories
-from memshare_concepts.summaries import ClusterSummary, Sentence, Summaries
+from memshare_concepts.quoting import Sentence
+from memshare_concepts.summaries import ClusterSummary, Summaries
 from memshare_memory.memory import Memory
 from tests.browser.people import DESK, HOSTILE, MARKUP, PHONE, RIGHT, looking, require_harmless, require_readable
 from tests.support.deployment import Deployment

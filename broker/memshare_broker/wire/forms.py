@@ -54,7 +54,6 @@ def refuse_too_long(limit: int, error: type[BadInput] = BadInput, /, **texts: st
             raise error(f"{found} Split it, or raise MEMSHARE_PROMPT_LIMIT.")
 
 
-WORKBOOK = "Save a workbook as CSV in UTF-8."
 LONGEST_LABEL = 200  # characters
 LATEST = 253_402_300_799.0  # the last second of the year 9999, after which there is no date
 

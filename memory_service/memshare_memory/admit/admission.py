@@ -19,7 +19,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Learnt, PartPair, Shown, derived_id
 from memshare_memory.admit.after import Admitted, After, after_written, parts_among
-from memshare_memory.admit.crediting import that_count
+from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying

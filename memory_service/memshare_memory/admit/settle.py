@@ -20,7 +20,8 @@ from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Set
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt, rests_on_wrong
 from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
-from memshare_memory.admit.crediting import Credited, Crediting, followed, is_from_outside, of_own_pool, that_helped
+from memshare_memory.admit.crediting import Credited, Crediting, is_from_outside, of_own_pool
+from memshare_memory.admit.followed import followed, that_helped
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking

@@ -12,7 +12,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.asked_concepts import extraction, needing
-from memshare_memory.admit.crediting import follows, says_rather
+from memshare_memory.admit.followed import follows, says_rather
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking

@@ -6,11 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import redis
 
+from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
 from memshare_agents.roster import cards, load_roster
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
@@ -38,9 +38,6 @@ from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.recall.near_enough import near_enough, too_far
 from memshare_memory.stores.store import Where
-
-if TYPE_CHECKING:
-    from memshare.client.rest.calls.concepts import AnsweredReply
 
 
 class CappedChat(ChatAround):
@@ -150,9 +147,6 @@ def answer_in_steps(
 
 
 def _reply(answered: AnswerFromMemories, related: Related, far: str) -> AnsweredReply:
-    # Brings numpy, which a command that only asks a model does not need.
-    from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
-
     similarity = {one.memory.id: one.similarity for one in related.found}
     cites = tuple(
         CitedMemory(id=one.id, why=why, similarity=similarity[one.id], prompt=one.prompt, answer=one.answer)

@@ -30,7 +30,8 @@ PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part, where none is given
 
-Kind = Literal["alone", "shared", "task", "off", "learnt", "consolidated"]
+Exam = Literal["alone", "shared", "off", "learnt", "consolidated"]
+Kind = Exam | Literal["task"]
 EXAMS = 5  # times that the unseen questions are asked, the last one where the encoder is consolidated
 
 
@@ -170,7 +171,7 @@ def play(client: Client, parts: Parts, watch: DemoWatch) -> tuple[list[DemoStage
     finally:
         retrievers_on(client)
     ask_again("learnt", "with its map")
-    watch.say(f"consolidation trains the encoder on what helped, where there are {FEWEST_LESSONS} lessons")
+    watch.say(f"training the encoder on what helped, if there are {FEWEST_LESSONS} lessons")
     refused = consolidate(client)
     if refused is None:
         ask_again("consolidated", "consolidated")

@@ -1,4 +1,4 @@
-"""First checks of a request to REST or MCP: who asks, how often, and a readable body."""
+"""First checks of a request: who asks, how often, and a readable body, or the fields of a form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 from fastapi.responses import JSONResponse
 from starlette.datastructures import MutableHeaders
@@ -17,16 +17,18 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memshare.client.errors import TooLarge, TooManyRequests
 from memshare.doors.authentication import authenticate
 from memshare.doors.rest import headers_of, problem_of, status_of
+from memshare.files.json_lines import decode
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
-from memshare_broker.wire.forms import WORKBOOK, loads
+from memshare_broker.wire.forms import loads
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller
+MOST_FIELDS = 2_000  # of a form
 
 _MAY_BE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _HALF = re.compile("[\ud800-\udfff]")
@@ -43,7 +45,33 @@ class Bodies:
         self._unfinished: Counter[str] = Counter()
         """Bytes by the name of the caller."""
 
-    async def read(self, receive: Receive, name: str) -> bytes:
+    async def fields(self, request: Request, name: str) -> list[tuple[str, str]]:
+        """The fields of a form, with line ends as texts have everywhere else; raises what `read` raises.
+
+        Of a file `FIELD` is the text, `FIELD name` its name, and `FIELD fault` says why it has no text, if so.
+        """
+        has_files = request.headers.get("content-type", "").startswith("multipart/")
+        body = await self.read(request.receive, name, is_text=not has_files)
+        if has_files:
+            whole = Request(request.scope, with_body(body, request.receive))
+            async with whole.form(max_part_size=LARGEST_BODY) as form:
+                pairs = [(field, one) for field, one in form.multi_items() if isinstance(one, str)]
+                for field, one in form.multi_items():
+                    if not isinstance(one, str):
+                        text = fault = ""
+                        try:
+                            text = decode(await one.read(), one.filename or "The file")
+                        except BadInput as error:
+                            fault = str(error)
+                        pairs += [(field, text), (f"{field} name", one.filename or ""), (f"{field} fault", fault)]
+        else:
+            try:
+                pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
+            except ValueError as error:
+                raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
+        return [(field, text.replace("\r\n", "\n")) for field, text in pairs]
+
+    async def read(self, receive: Receive, name: str, *, is_text: bool = True) -> bytes:
         """The body; raises `TooLarge` or `TooManyRequests` as soon as it is, `BadInput` for no text, or `Gone`."""
         body = bytearray()
         counted = 0
@@ -59,7 +87,8 @@ class Bodies:
                     )
         finally:
             self._unfinished[name] -= counted
-        _require_text(bytes(body))
+        if is_text:
+            _require_text(bytes(body))
         return bytes(body)
 
 
@@ -96,8 +125,7 @@ def _require_text(body: bytes) -> None:
     try:
         body.decode()
     except UnicodeDecodeError as error:
-        workbook = f" {WORKBOOK}" if b"PK\x03\x04" in body else ""
-        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.{workbook}") from error
+        raise BadInput(f"The request cannot be read: byte {error.start} of its body is not UTF-8.") from error
     try:
         value = loads(body)
         wrong = next(_half_characters(value, "body"), None) if _MAY_BE_HALF.search(body) else None

@@ -1,8 +1,10 @@
-"""Files of JSON lines that people bring: each wrong line is named with its number and what is wrong with it."""
+"""Files that people bring, of JSON lines or a table: each wrong line is named with its number and what is wrong."""
 
 from __future__ import annotations
 
 import contextlib
+import csv
+import io
 import json
 import re
 import sys
@@ -14,7 +16,7 @@ from pydantic import ValidationError
 
 from memshare.files.training_data import NAMES
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import WORKBOOK, loads, readable
+from memshare_broker.wire.forms import loads, readable
 from memshare_broker.wire.messages import AgentTask
 from memshare_broker.wire.same_text import refuse_half_characters
 
@@ -113,34 +115,44 @@ _MARKS = {
     b"\xfe\xff": "UTF-16",
 }
 """The byte order marks that a file may begin with, and the encoding that each tells of."""
+TABLES = (".csv", ".tsv")
+"""How the names of tables end; every command that takes lines takes their rows."""
+PROMPT, ANSWER = ("prompt", "question", "input"), ("answer", "output", "response", "completion")
+"""Names of the columns of a table with its prompts, and with its answers."""
+MOST_BYTES = 512 * 2**20  # of a file, unpacked
+_UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
 _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 
 def decode(raw: bytes, name: str) -> str:
     """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
     if raw.startswith(b"PK\x03\x04"):
-        raise BadInput(f"{name} is a workbook, or another zip file. {WORKBOOK}")
+        raise BadInput(f'{name} is a workbook, or another zip file. Save a workbook as "CSV UTF-8".')
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
-            raise BadInput(f"{name} is {encoding} text; expected UTF-8. `iconv -f {encoding} -t UTF-8` makes it that.")
+            raise BadInput(f"{name} is {encoding} text; expected UTF-8. {_UTF8.format(encoding)}")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = error.object[: error.start]
         line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
         raise BadInput(
-            f"{name}:{line}: byte {column} of the line, 0x{error.object[error.start]:02x}, is not UTF-8. Where the text"
-            " is in another encoding, such as ISO-8859-1, `iconv -f ISO-8859-1 -t UTF-8` makes it UTF-8."
+            f"{name}:{line}: byte {column} of the line, 0x{error.object[error.start]:02x}, is not UTF-8. "
+            + _UTF8.format("WINDOWS-1252")
         ) from error
+
+
+def read_bytes(file: Path) -> bytes:
+    """The bytes of a file; raises `BadInput`."""
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
-    try:
-        raw = file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    return numbered(decode(raw, str(file)))
+    return numbered(decode(read_bytes(file), str(file)))
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
@@ -179,23 +191,67 @@ def read_object(line: str) -> dict[str, Any]:
     return value
 
 
+def table_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table by its header, with the numbers of their lines; cells that hold JSON are read.
+
+    Cells that are empty are None. Raises `BadInput` for what is no table; one column is a table by its `name` alone.
+    """
+    header = text.lstrip().partition("\n")[0]
+    csv.field_size_limit(MOST_BYTES)
+    lines = io.StringIO(text.lstrip(), newline="")
+    rows = csv.reader(lines, delimiter=max("\x1f,;\t", key=header.count), strict=True)  # one column may have commas
+    columns: list[str] = []
+    try:
+        for cells in rows:
+            if not columns:
+                columns = [cell.strip() for cell in cells]
+                is_table = len(columns) > 1 or name.lower().endswith(TABLES)
+                if not is_table or len(set(columns)) < len(columns):
+                    raise BadInput(
+                        f"{name} is neither JSON nor a table: expected a first line with a name for each column."
+                    )
+            elif len(cells) > len(columns):
+                raise BadInput(
+                    f"{name}:{rows.line_num}: {len(cells)} cells, and the header has {len(columns)} columns."
+                )
+            elif any(cells):
+                yield rows.line_num, dict(zip(columns, map(_cell, cells), strict=False))
+    except csv.Error as error:
+        raise BadInput(f"{name}:{rows.line_num}: no row of a table: {error}.") from error
+
+
+def _cell(text: str) -> object:
+    if text.strip().startswith(("[", "{")):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    return text if text.strip() else None
+
+
+def _fields(row: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a row that are not empty, by the names that fields of a line have."""
+    ours = dict.fromkeys(PROMPT, "prompt") | dict.fromkeys(ANSWER, "answer")
+    return {ours.get(name.casefold(), name.casefold()): cell for name, cell in row.items() if cell is not None}
+
+
 def read_objects(
     file: Path, what: str, made: Callable[[dict[str, Any]], T], such: str = ""
 ) -> tuple[list[tuple[int, T]], list[str]]:
-    """The object made of each line of a file, with its number; and the faults of other lines, which `what` calls.
+    """The object made of each line or row of a file, with its number; and the faults of others, which `what` calls.
 
-    Raises `BadInput` for a table where it is told what such a line looks like.
+    Raises `BadInput` for a file without JSON that is no table by its name, where it is told what a line looks like.
     """
-    found, faults, lines = [], [], list(read_lines(file))
-    first = lines[0][1].lstrip() if lines else "{"
-    if such and not first.startswith(("{", "[")) and re.search("[,;\t]", first):
+    found, faults, text = [], [], decode(read_bytes(file), str(file))
+    is_table = str(file).lower().endswith(TABLES)
+    if such and not is_table and text.strip()[:1] not in "{[":
         raise BadInput(
-            f"{file} has no JSON, and seems to be a table. Each line is an object here, such as {such}."
-            " `memshare memories import` takes tables (CSV)."
+            f"{file} has no JSON: expected an object in each line, such as {such}, or a table, called NAME.csv."
         )
-    for number, text in lines:
+    lines: Iterator[tuple[int, str | dict[str, Any]]] = table_rows(text, str(file)) if is_table else numbered(text)
+    for number, line in lines:
         try:
-            found.append((number, made(read_object(text))))
+            found.append((number, made(read_object(line) if isinstance(line, str) else _fields(line))))
         except ValidationError as error:
             faults.append(f"{file}:{number}: {readable(error, what)}")
         except BadInput as error:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from memshare.client.client import Client
 from memshare.client.pools import pools_known, require_kind
-from memshare.files.json_lines import NoExample, as_pair, read_lines, read_object, refuse
+from memshare.files.json_lines import NoExample, as_pair, decode, read_bytes, read_lines, read_object, refuse
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.presence import AgentCard
 from memshare_broker.settings import PROMPT_LIMIT
@@ -100,8 +100,9 @@ def pairs_of(
     A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none. The kind is
     checked of agents whose `cards` are there.
     """
-    found, faults = PairsFile([], [], []), []
+    found, faults, has_json = PairsFile([], [], []), [], False
     for number, line in lines:
+        has_json |= line.lstrip().startswith(("{", "["))
         try:
             value = as_pair(read_object(line))
             if "id" in value:
@@ -125,6 +126,9 @@ def pairs_of(
             faults.append((number, readable(error, "the memory")))
         except BadInput as error:
             faults.append((number, str(error)))
+    if faults and not has_json:
+        such = '{"prompt": "…", "answer": "…"}'
+        faults = [(faults[0][0], f"no JSON, as in all lines: expected such as {such}, or a table, called NAME.csv")]
     return found, faults
 
 
@@ -148,10 +152,11 @@ def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_L
     from memshare_agents.reasoning.sources.extract_text import page_of, pieces
 
     kind = SUFFIXES[file.suffix.lower()]
+    raw = read_bytes(file)
+    if kind == "plain":
+        decode(raw, str(file))  # a page may say its encoding, and a text cannot
     try:
-        text = page_of(str(file), file.read_bytes(), kind).text
-    except OSError as error:
-        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+        text = page_of(str(file), raw, kind).text
     except GiveUp as error:
         raise BadInput(str(error)) from error
     parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]

@@ -22,9 +22,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.forms import Label
 from memshare_concepts.open_questions import Told
-from memshare_concepts.proposing import EXAMPLES
-from memshare_concepts.quoting import LONGEST
-from memshare_concepts.summaries import MOST_CHARACTERS
+from memshare_concepts.quoting import EXAMPLES, LONGEST, MOST_CHARACTERS
 from memshare_llm.chat import CHARACTERS_PER_TOKEN
 from memshare_scorer.rubric import SUFFIX
 from memshare_scorer.rubric_file import DOMAIN_LIMIT

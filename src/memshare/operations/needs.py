@@ -33,7 +33,7 @@ from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import derived_id
 from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
-from memshare_memory.admit.crediting import followed
+from memshare_memory.admit.followed import followed
 from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory

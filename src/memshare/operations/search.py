@@ -33,7 +33,7 @@ from memshare_broker.delivery.journey_records import naming, recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Shown, Usage
-from memshare_memory.admit.crediting import shares_in_common
+from memshare_memory.admit.followed import shares_in_common
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, Status, folded
 from memshare_memory.people import called_wrong, wrong_answers

@@ -42,7 +42,7 @@ from memshare_broker.wire.forms import Label, Share, Written
 from memshare_broker.wire.grades import OfferedPair, Opinion, VerdictTask
 from memshare_broker.wire.messages import MAX_MEMORIES, Shown, derived_id
 from memshare_broker.wire.spaces import fits
-from memshare_memory.admit.crediting import that_count
+from memshare_memory.admit.followed import that_count
 from memshare_memory.door.messages import Found, RecallRequest
 from memshare_memory.memory import UNTRIED, Credibility, Mode
 from memshare_memory.recall.near_enough import too_far

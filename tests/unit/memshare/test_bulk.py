@@ -191,6 +191,37 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(
         read_tasks(client, file, {"agent": "poem"}, "run")
 
 
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ("prompt\nWhat runs, and walks?\n\"A poem,\nin two lines\"\n", [(2, {}), (4, {})]),
+        ("\ufeffQuestion;Memories;kind\r\nWhat runs, and walks?;0;limerick\r\n;;\r\n\"A poem,\nin two lines\"\r\n",
+         [(2, {"memories": 0, "kind": "limerick"}), (5, {})]),
+    ],
+)  # fmt: skip
+def test_a_table_is_one_by_its_name_and_each_row_is_a_task(
+    client: Client, tmp_path: Path, table: str, expected: list[tuple[int, dict[str, object]]]
+) -> None:
+    file = tmp_path / "tasks.CSV"
+    file.write_bytes(table.encode())
+
+    lines = read(client, file, agent="poem")
+
+    assert [line.body["prompt"] for line in lines] == ["What runs, and walks?", "A poem,\nin two lines"]
+    tasks = [client.check("poem", line.body) for line in lines]
+    assert [line.number for line in lines] == [number for number, _ in expected]
+    for task, (_, fields) in zip(tasks, expected, strict=True):
+        assert {name: getattr(task, name) for name in fields} == fields
+
+
+def test_a_file_without_json_that_is_no_table_by_its_name_is_refused_once(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "tasks.txt"
+    file.write_text("prompt\nWhat runs?\nWhat sings?\n")
+
+    with pytest.raises(BadInput, match=r"tasks\.txt has no JSON: expected .*\{\"agent\": .* a table, called NAME\.csv"):
+        read_tasks(client, file, {"agent": "poem"}, "run")
+
+
 def test_a_byte_order_mark_and_the_line_ends_of_other_systems_are_taken(client: Client, tmp_path: Path) -> None:
     file = tmp_path / "tasks.jsonl"
     file.write_bytes("\ufeff".encode() + b'{"prompt": "A plan"}\r\n\r\n{"prompt": "Another plan"}\r\n')

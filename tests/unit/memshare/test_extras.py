@@ -61,6 +61,35 @@ def test_the_client_and_every_command_that_needs_no_extra_are_there_without_one(
     assert done.returncode == 0, done.stderr
 
 
+def test_every_group_of_calls_of_the_client_is_there_without_an_extra() -> None:
+    code = (
+        "from tests.support.light_install import hide_extras; hide_extras()\n"
+        "from memshare import AsyncMemory, Memory\n"
+        "for one in (Memory, AsyncMemory):\n"
+        "    memory = one('http://127.0.0.1:9')\n"
+        "    for name in dir(memory): getattr(memory, name)\n"
+        "print(memory.concepts, memory.needs)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_rest_and_the_pages_take_the_extra_serve_alone() -> None:
+    code = (
+        "from memshare.extras import MODULES; from tests.support.light_install import hide\n"
+        "hide({one for some in MODULES.values() for one in some} - {*MODULES['serve']})\n"
+        "from pkgutil import iter_modules; from importlib import import_module\n"
+        "import memshare.doors.server; from memshare.doors.pages import screens\n"
+        "for one in iter_modules(screens.__path__, 'memshare.doors.pages.screens.'): import_module(one.name)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_what_is_no_module_of_an_extra_is_another_error() -> None:
     assert (
         needs_extra("This", ModuleNotFoundError("No module named 'memshare.nothing'", name="memshare.nothing")) is None

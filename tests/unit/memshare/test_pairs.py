@@ -97,6 +97,14 @@ def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path
     assert [one.answer for one in pairs] == [answer, "There was"]
 
 
+def test_a_file_without_any_json_is_one_fault(tmp_path: Path) -> None:
+    file = tmp_path / "pairs"
+    file.write_text("prompt,answer\nWhat runs?,A river.\n")
+
+    with pytest.raises(BadInput, match=r"pairs:1: no JSON, as in all lines: .* called NAME\.csv$"):
+        read_pairs(file, "poem", POOLS)
+
+
 def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
     file = tmp_path / "pairs.jsonl"
     file.write_bytes(b'{"pool": "poem", "answer": "one"}\r\n\r\n{"pool": "poem", "answer": "two"}\r\n')
@@ -115,6 +123,9 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
         read_pairs(tmp_path / "latin.jsonl", None, POOLS)
     with pytest.raises(BadInput, match=r"cannot be read: Is a directory"):
         read_pairs(tmp_path, None, POOLS)
+    (tmp_path / "latin.txt").write_bytes(b"Gr\xfc\xdfe")
+    with pytest.raises(BadInput, match=r"latin\.txt:1: byte 3 of the line, 0xfc, is not UTF-8"):
+        read_statements(tmp_path / "latin.txt", "poem", "ada")
 
 
 @pytest.mark.parametrize(

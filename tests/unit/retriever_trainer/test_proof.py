@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memshare.demo.text_to_sql import read_questions
-from memshare_memory.admit.crediting import LEAST_FOLLOWED, shares_in_common
+from memshare_memory.admit.followed import LEAST_FOLLOWED, shares_in_common
 from memshare_memory.belief.trust import Standing, Standings
 from memshare_memory.encoders.open_encoder import open_encoder
 from memshare_memory.recall.retriever import Adapter

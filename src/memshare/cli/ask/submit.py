@@ -51,7 +51,7 @@ def submit(
     timeout: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for the answer; with --file, for the next one.")
     ] = ANSWER_WITHIN,
-    file: Annotated[Path | None, typer.Option(help="JSON lines: {agent, prompt, kind, …} each.")] = None,
+    file: Annotated[Path | None, typer.Option(help="JSON lines, {agent, prompt, kind, …} each, or a .csv.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="With --file and --wait: the file that each result is added to as it comes.")
     ] = None,

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -21,7 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from memshare.client.client import Client
-from memshare.demo.gain import AGENT, EXAMS, POOL, DemoStage, Gain, Helped, divide, most_helpful, play
+from memshare.demo.gain import AGENT, EXAMS, POOL, DemoStage, Exam, Gain, Helped, divide, most_helpful, play
 from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
@@ -99,7 +99,11 @@ class DemoView:
                 self._print(f"  … {self._what}{done}, {time.monotonic() - self._began:.0f} s")
 
     def _drawn(self) -> Group:
-        now = Spinner("dots", styled(f"{self._what}, {time.monotonic() - self._began:.0f} s")) if self._what else ""
+        now = (
+            Spinner("dots", styled(f"{short(self._what, 68)}, {time.monotonic() - self._began:.0f} s"))
+            if self._what
+            else ""
+        )
         return Group(chart(self._stages), now)
 
 
@@ -181,12 +185,13 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
 
     def say_what_stays(kind: type[BaseException] | None, *_: object) -> None:
         if kind is KeyboardInterrupt:
-            out.print(f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; the next demo begins anew.")
+            stays = "the next demo begins anew" if data is None else "the next demo needs another folder"
+            out.print(f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; {stays}.")
 
     with contextlib.ExitStack() as open_until_done:
         open_until_done.push(say_what_stays)
         open_until_done.enter_context(view)
-        view.say("starting Redis and the workers; the first time it exports the encoder, too")
+        view.say("starting Redis and workers; the first time it exports the encoder")
         if not has_model:
             open_until_done.enter_context(student_answers())
         settings = open_until_done.enter_context(running(folder, agents, folder / "exports"))
@@ -219,13 +224,20 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     _print_faults(stages)
     model = known if has_model else STUDENT
     console.print(f"\nThe same {len(parts.exam)} questions, paired one by one, answered by {model}:")
+    print_paired(exams, gains)
+    if refused:
+        console.print(refused, style="dim")
+    print_next(folder, agents, memories, has_model=has_model, stays=data is not None)
+
+
+def print_paired(exams: Mapping[Exam, DemoStage], gains: Mapping[Exam, Mapping[Exam, Gain]]) -> None:
+    """Print the shares of right answers, with the gains over two earlier stages, and how these are read."""
     rows = [
         (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
         for kind, stage in exams.items()
     ]
     console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
-    console.print(refused or "in percentage points (95 % interval) won:lost", style="dim")
-    print_next(folder, agents, memories, has_model=has_model)
+    console.print("Percentage points (95 % interval), and how many became right:wrong.", style="dim")
 
 
 def _in_words(gain: Gain | None) -> str:
@@ -271,10 +283,11 @@ def _print_faults(stages: Sequence[DemoStage]) -> None:
         console.print(f"Not graded, and not counted: {counted(len(faults), 'answer')}. {faults[0]}", style="yellow")
 
 
-def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool) -> None:
+def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool, stays: bool) -> None:
     """Print how to go on with the pool that the demo leaves."""
+    kept = counted(memories) if stays else f"{counted(memories)}, until the next demo"
     lines = [
-        f"\nThe agent {AGENT} and its pool {POOL} stay, with {counted(memories)}, until the next demo. Go on:",
+        f"\nThe agent {AGENT} and its pool {POOL} stay, with {kept}. Go on:",
         *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
         f"  export MEMSHARE_DATA={folder}",
         f"  export MEMSHARE_AGENTS_DIR={agents}",

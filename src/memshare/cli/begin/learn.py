@@ -24,7 +24,7 @@ SHOWN_ERRORS = 5
 
 
 def learn(
-    file: Annotated[Path, typer.Argument(metavar="ANSWERS.jsonl", help="JSON lines: {answer, agent, kind} each.")],
+    file: Annotated[Path, typer.Argument(metavar="ANSWERS.jsonl", help="JSON lines, {answer, agent, kind}; or .csv.")],
     agent: AgentOfLines = None,
     kind: KindOfLines = None,
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Questions to ask for each answer.")] = 2,
@@ -50,7 +50,7 @@ def learn(
 
 def seed(
     file: Annotated[
-        Path, typer.Argument(metavar="PAIRS.jsonl", help="JSON lines: {prompt, answer, agent, kind} each.")
+        Path, typer.Argument(metavar="PAIRS.jsonl", help="JSON lines, {prompt, answer, agent, kind} each, or a .csv.")
     ],
     agent: AgentOfLines = None,
     kind: KindOfLines = None,

@@ -233,7 +233,7 @@ def search(
         print_reply(SearchReply(far=far, memories=tuple(fits)))
         return
     if not found:
-        console.print(f"Pool {pool!r} has none.")
+        console.print(f"Pool {pool!r} has no memories.")
     elif far:
         console.print(far, style="yellow")
     nearest_first = sorted(fits, key=lambda one: -one.similarity)

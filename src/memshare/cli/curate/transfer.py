@@ -30,7 +30,7 @@ from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids, pools_known, unread
 from memshare.files.graded.choosing import RunChoice
-from memshare.files.json_lines import refuse
+from memshare.files.json_lines import TABLES, refuse
 from memshare.files.new_file import new_file
 from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
@@ -338,7 +338,7 @@ def import_memories(
         unknown = "" if new_pool else unknown_pools(client, found)
         return [f"{unknown} --new-pool begins it. {unread(cards.values(), found.pools)}"] if unknown else []
 
-    source = source or ("table" if file.suffix.lower() in (".csv", ".tsv") else None)
+    source = source or ("table" if file.suffix.lower() in TABLES else None)
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)

@@ -10,12 +10,11 @@ from importlib.resources import files
 from itertools import chain
 from pkgutil import iter_modules
 from types import ModuleType
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi_swagger import resources as swagger_ui
 from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -25,7 +24,7 @@ from memshare.doors import pages
 from memshare.doors.entrance import Bodies, Gone
 from memshare.doors.pages import screens
 from memshare.doors.pages.needs import STARTING, Count, Needs
-from memshare.doors.pages.render import rendered
+from memshare.doors.pages.render import labelled, rendered
 from memshare.doors.pages.session import (
     came_by_https,
     leave_note,
@@ -36,7 +35,7 @@ from memshare.doors.pages.session import (
     who_asks,
 )
 from memshare.doors.pages.stream import Pulse, changes, state_of
-from memshare.doors.pages.visit import PAGES, Does, Done, Screen, Shows, Streamed, Visit, filled_in
+from memshare.doors.pages.visit import PAGES, Does, Done, Fields, Screen, Shows, Streamed, Visit
 from memshare.doors.rest import headers_of, status_of
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
@@ -71,7 +70,7 @@ def page_routes(site: Site) -> list[Route]:
     made = [_route(path, _sends(str(files(package) / name))) for path, (package, name) in FILES.items()]
     made += [_route(path, _sends(str(file))) for path, file in MAP_FILES.items()]
     made += [_route(path, site.showing(shows)) for path, shows in PAGES.shown.items()]
-    made += [_route(path, site.doing(does), "POST") for path, does in PAGES.done.items()]
+    made += [_route(path, site.doing(path, does), "POST") for path, does in PAGES.done.items()]
     made += [_route("/pages/stream", site.stream), _route(SIGN_IN, site.ask_for_token)]
     return [*made, _route(SIGN_IN, site.sign_in, "POST"), _route("/sign-out", site.sign_out, "POST")]
 
@@ -107,7 +106,7 @@ class Site:
 
         return show
 
-    def doing(self, does: Does) -> Callable[[Request], Awaitable[Response]]:
+    def doing(self, path: str, does: Does) -> Callable[[Request], Awaitable[Response]]:
         """A handler of a form that is sent."""
 
         async def do(request: Request) -> Response:
@@ -116,16 +115,18 @@ class Site:
                 require_same_origin(request)
                 caller = await at_the_entrance(who_asks, self._backend, request)
                 ASKING.set((caller.name, request.is_disconnected))
-                body = await self._bodies.read(request.receive, caller.name)
-                given = await filled_in(request, body)
+                given = await self._bodies.fields(request, caller.name)
             except (MemshareError, *DOWN) as error:
                 return self._refusal(request, error, caller)
             except Gone:
                 return Response(status_code=400)
 
             def answer() -> Response:
-                fields = ImmutableMultiDict([*request.query_params.multi_items(), *given])
-                done = does(Visit(self._backend, caller, request.path_params, fields))
+                fields = Fields([*request.query_params.multi_items(), *given])
+                try:
+                    done = does(Visit(self._backend, caller, request.path_params, fields))
+                except MemshareError as error:
+                    done = self._form_again(request, path, caller, fields, error)
                 self._needs.look_again()
                 return (
                     self._page(request, caller, done)
@@ -171,7 +172,7 @@ class Site:
         answer = RedirectResponse("/", 303)
         try:
             require_same_origin(request)
-            form = dict(await filled_in(request, await self._bodies.read(request.receive, "who signs in")))
+            form = dict(await self._bodies.fields(request, "who signs in"))
             await at_the_entrance(sign_in, self._backend, request, form.get("token", ""), answer)
         except (MemshareError, *DOWN) as error:
             return self._page(request, None, Screen("sign_in", {"wrong": str(error)}, status=status_of(error)))
@@ -221,6 +222,17 @@ class Site:
                 return _sent(screen)
             return self._page(request, caller, screen if screen.seen else replace(screen, seen=beat))
 
+    def _form_again(self, request: Request, path: str, caller: Caller, sent: Fields, error: MemshareError) -> Screen:
+        """The screen that a refused form was on, filled in as it was; raises the error where that is not known."""
+        came = urlsplit(request.headers.get("referer", ""))
+        shows = PAGES.shown.get(came.path) or PAGES.shown.get(path)
+        if shows is None or isinstance(error, Stale):
+            raise error
+        screen = shows(Visit(self._backend, caller, request.path_params, Fields(parse_qsl(came.query))))
+        assert isinstance(screen, Screen)  # nothing that is streamed has a form
+        values = {**screen.values, "sent": sent, "refusal": labelled(str(error)), "is_capped": _is_capped(error)}
+        return replace(screen, values=values, status=status_of(error))
+
     def _state(self, caller: Caller, journey: str) -> str:
         """A text that is another one as soon as what a page follows has changed."""
         return state_of(self._backend, caller, journey) if journey else self._pulse.beat()
@@ -233,8 +245,7 @@ class Site:
         is_starting = getattr(error, "reason", "") == "store" and self._backend.is_starting
         values = {"said": STARTING if is_starting else said, "is_starting": is_starting}
         values |= {"comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
-        is_capped = isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
-        values |= {"is_missing": isinstance(error, NotFound), "is_capped": is_capped}
+        values |= {"is_missing": isinstance(error, NotFound), "is_capped": _is_capped(error)}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
         values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
         values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
@@ -249,7 +260,7 @@ class Site:
         follows = urlencode({"journey": screen.watches, "seen": screen.seen})
         html = rendered(
             screen.template,
-            **screen.values,
+            **{"sent": Fields(), "refusal": "", "is_capped": False, **screen.values},
             path=request.url.path,
             url=f"{request.url.path}?{request.url.query}",
             who=caller,
@@ -268,6 +279,10 @@ class Site:
             note = {"said": done.said, "undo": done.undo}
             leave_note(self._backend, caller, answer, note, secure=came_by_https(request))
         return answer
+
+
+def _is_capped(error: Exception) -> bool:
+    return isinstance(error, NotYet) and error.hold.startswith(("agent ", "submitter "))
 
 
 def _sent(sends: Streamed) -> Response:

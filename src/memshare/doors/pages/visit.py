@@ -6,15 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl
 from uuid import UUID
 
 from starlette.datastructures import ImmutableMultiDict
-from starlette.requests import Request
 
 from memshare.client.replies import PoolReply
 from memshare.client.rest.calls.operating import JobReply
-from memshare.doors.entrance import LARGEST_BODY, with_body
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.jobs import jobs
@@ -23,7 +20,7 @@ from memshare.operations.serving import ask
 from memshare_broker.errors import BadInput, TryAgain
 
 R = TypeVar("R")
-MOST_FIELDS = 2_000  # of a form
+Fields = ImmutableMultiDict[str, str]
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,7 @@ class Visit:
     backend: Backend
     caller: Caller
     path: Mapping[str, str]
-    fields: ImmutableMultiDict[str, str]
+    fields: Fields
 
     def ask(self, what: str, operation: Callable[..., R], *at: object, **fields: Any) -> R:
         """The reply to a request with these fields; raises `BadInput` that says what does not fit."""
@@ -81,22 +78,6 @@ class Visit:
     def given(self, *names: str) -> dict[str, str]:
         """The fields of these names that are not empty."""
         return {name: text for name in names if (text := self.field(name))}
-
-
-async def filled_in(request: Request, body: bytes) -> list[tuple[str, str]]:
-    """The fields of a form, and the texts and names of its files, with line ends as texts have everywhere else."""
-    if request.headers.get("content-type", "").startswith("multipart/"):
-        async with Request(request.scope, with_body(body, request.receive)).form(max_part_size=LARGEST_BODY) as form:
-            files = {name: one for name, one in form.multi_items() if not isinstance(one, str)}
-            pairs = [(name, one) for name, one in form.multi_items() if isinstance(one, str)]
-            pairs += [(name, (await one.read()).decode()) for name, one in files.items()]
-            pairs += [(f"{name} name", one.filename or "") for name, one in files.items()]
-    else:
-        try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
-        except ValueError as error:
-            raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
-    return [(name, text.replace("\r\n", "\n")) for name, text in pairs]
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import zlib
 from collections import defaultdict
@@ -13,14 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memshare.files.json_lines import decode, numbered, read_object, refuse
+from memshare.files.json_lines import MOST_BYTES, decode, numbered, read_object, refuse, table_rows
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import LATEST
 from memshare_broker.wire.messages import written
 
 Record = dict[str, Any]
 
-MOST_BYTES = 512 * 2**20  # of a file, unpacked
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 
 
@@ -49,7 +46,7 @@ def records_of(text: str, name: str) -> list[Record]:
     """
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[")):
-        return list(_rows(text, name))
+        return [row for _, row in table_rows(text, name)]
     found, faults = list[Record](), list[str]()
     lines = [(1, text)] if _is_one_object(text) else numbered(text)
     for number, line in lines:
@@ -73,40 +70,6 @@ def _is_one_object(text: str) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
-
-
-def _rows(text: str, name: str) -> Iterator[Record]:
-    """The rows of a table by its header; cells that hold JSON are read, and empty ones are None."""
-    header = text.lstrip().partition("\n")[0]
-    csv.field_size_limit(MOST_BYTES)
-    lines = io.StringIO(text.lstrip(), newline="")
-    rows = csv.reader(lines, delimiter=max(",;\t", key=header.count), strict=True)
-    columns: list[str] = []
-    try:
-        for cells in rows:
-            if not columns:
-                columns = [cell.strip() for cell in cells]
-                if len(columns) < 2 or len(set(columns)) < len(columns):
-                    raise BadInput(
-                        f"{name} is neither JSON nor a table: expected a first line with a name for each column."
-                    )
-            elif len(cells) > len(columns):
-                raise BadInput(
-                    f"{name}:{rows.line_num}: {len(cells)} cells, and the header has {len(columns)} columns."
-                )
-            elif any(cells):
-                yield dict(zip(columns, map(_cell, cells), strict=False))
-    except csv.Error as error:
-        raise BadInput(f"{name}:{rows.line_num}: no row of a table: {error}.") from error
-
-
-def _cell(text: str) -> object:
-    if text.strip().startswith(("[", "{")):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return text
-    return text if text.strip() else None
 
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from memshare.files.graded.runs import DEEPEST, GivenScore, GradedRun, Record, TraceStep, moment, runs_of
+from memshare.files.json_lines import ANSWER, PROMPT
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import one_line
 from memshare_broker.wire.messages import derived_id
@@ -27,7 +29,6 @@ _SAID = (
 _TOOLS = ("TOOL", "tool", "execute_tool")
 _NO_SCORES = frozenset({"tags", "comments", "observations", "scores", "tool_calls", "toolCalls", "toolCallNames"})
 """Lists in a record of Langfuse that are no scores: any other has the values of the score of its name."""
-_PROMPT, _ANSWER = ("prompt", "question", "input"), ("answer", "output", "response", "completion")
 
 
 def graded_runs(records: Iterable[Record], source: Source) -> list[GradedRun]:
@@ -141,9 +142,9 @@ def _openai_evals(record: Record) -> Read:
 def _table(record: Record) -> Read:
     """a row with the columns 'prompt' and 'answer', or 'input' and 'output', and scores in others."""
     small = {name.casefold(): value for name, value in record.items()}
-    if not all(small.keys() & set(names) for names in (_PROMPT, _ANSWER)):
+    if not all(small.keys() & set(names) for names in (PROMPT, ANSWER)):
         return
-    asked, said = (next(small[name] for name in names if name in small) for names in (_PROMPT, _ANSWER))
+    asked, said = (next(small[name] for name in names if name in small) for names in (PROMPT, ANSWER))
     name = f"{_text(small, 'id') or 'row'} {str(derived_id('row', str(asked), str(said)))[:8]}"
     yield TraceStep(name, name, "", asked, said, record | small, None, small.get("model"))
     yield from (GivenScore(name, column, value) for column, value in record.items())
@@ -199,8 +200,10 @@ def field_of(fields: Sequence[Mapping[str, Any]], path: str) -> str | None:
 
 def number_of(value: object) -> float | None:
     """A score as a number: of a verdict 1 or 0; None for what is no finite number."""
-    if isinstance(value, str) and (word := value.strip().casefold()) in (*_GOOD, *_BAD):
-        return float(word in _GOOD)
+    if isinstance(value, str):
+        if (word := value.strip().casefold()) in (*_GOOD, *_BAD):
+            return float(word in _GOOD)
+        value = re.sub(r"^(-?\d+),(\d\d?)$", r"\1.\2", word)  # a decimal comma: groups have three digits
     try:
         number = float(value) if isinstance(value, str | int | float) else math.nan
     except (ValueError, OverflowError):

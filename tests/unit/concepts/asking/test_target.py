@@ -8,7 +8,8 @@ from memshare_broker.errors import BadInput
 from memshare_concepts.decisions import Aliases
 from memshare_concepts.gaps import unconnected
 from memshare_concepts.pool_graph import PoolConcepts
-from memshare_concepts.proposing import EXAMPLES, of_clusters, of_gap, of_hypotheses
+from memshare_concepts.proposing import of_clusters, of_gap, of_hypotheses
+from memshare_concepts.quoting import EXAMPLES
 from tests.unit.concepts.conftest import FlashcardPool
 
 

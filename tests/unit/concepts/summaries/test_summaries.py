@@ -8,7 +8,8 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_concepts.summaries import MOST, ClusterSummary, Sentence, Summaries
+from memshare_concepts.quoting import Sentence
+from memshare_concepts.summaries import MOST, ClusterSummary, Summaries
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import MemoryClient
 from tests.support.memories import remembered

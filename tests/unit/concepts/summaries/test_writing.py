@@ -11,8 +11,8 @@ import pytest
 from memshare_concepts.clusters import Cluster, Topic
 from memshare_concepts.concept_graph import ConceptGraph
 from memshare_concepts.pool_graph import levels_of
-from memshare_concepts.quoting import LONGEST
-from memshare_concepts.summaries import MOST_CHARACTERS, MOST_READ, ClusterSummary, reading, summarise
+from memshare_concepts.quoting import LONGEST, MOST_CHARACTERS
+from memshare_concepts.summaries import MOST_READ, ClusterSummary, reading, summarise
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered

@@ -9,7 +9,8 @@ import redis
 from memshare_broker.wire.grades import GradedTask, JudgedAnswer, MemoriesCredited, VerdictTask
 from memshare_broker.wire.messages import Shown
 from memshare_memory.admit.after import Lessons
-from memshare_memory.admit.crediting import Usual, that_count, usual_score
+from memshare_memory.admit.crediting import Usual, usual_score
+from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_memory.admit.crediting import followed
+from memshare_memory.admit.followed import followed
 
 ADAS = "SELECT name FROM authors WHERE country = 'Norway' ORDER BY name"
 BOBS = "SELECT count(*) FROM loans JOIN members USING (member_id) GROUP BY town"

@@ -78,9 +78,26 @@ def test_it_says_how_to_reach_memshare_where_a_shell_does_not_find_it(
     command.touch(0o755)
     monkeypatch.setenv("PATH", str(tmp_path if on_the_path else tmp_path / "nothing"))
 
-    demo_gain.print_next(tmp_path, tmp_path / "agents", 3, has_model=True)
+    demo_gain.print_next(tmp_path, tmp_path / "agents", 3, has_model=True, stays=on_the_path)
 
-    assert ("bin/activate" in capsys.readouterr().out) is not on_the_path
+    said = capsys.readouterr().out
+    assert ("bin/activate" in said) is not on_the_path
+    assert ("until the next demo" in said) is not on_the_path  # which takes no folder that somebody named
+
+
+def test_a_demo_that_is_ended_in_a_folder_of_ones_own_says_what_becomes_of_it(tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path / "home").without_model()
+    command = [sys.executable, "-m", "memshare", "demo", "--data", "named"]
+    group = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "cwd": tmp_path}
+    process = subprocess.Popen(command, env=terminal.environment, **group)  # type: ignore[call-overload]
+    while "… starting Redis" not in process.stdout.readline():  # it is waited for by now
+        assert process.poll() is None
+
+    process.terminate()
+
+    said = process.communicate(timeout=120)[0]
+    assert f"{str(tmp_path / 'named')!r} stays; the next demo needs another folder." in " ".join(said.split())
+    assert "name a new folder" in terminal.run("demo", "--data", str(tmp_path / "named"), code=2).stderr
 
 
 def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothing() -> None:

@@ -62,7 +62,7 @@ def failed() -> None:
 SENTENCES: dict[str, Callable[[Path], object]] = {
     "up": lambda data: ready(data, "openai:qwen2.5-coder-1.5b"),
     "up without a model": lambda data: ready(data, "offline"),
-    "the demo": lambda data: demo_gain.print_next(data, data / "agents", 1, has_model=False),
+    "the demo": lambda data: demo_gain.print_next(data, data / "agents", 1, has_model=False, stays=False),
     "an error": lambda _: failed(),
 }
 
@@ -96,15 +96,27 @@ def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
         DemoStage("off", "later, retriever off", 100, list(asked)),
     ]
     gain = demo_gain.Gain(0.46, 46, 10, 0.35, 0.55)
-    in_table = [one for one in stages if one.kind != "task"]
-    rows = [(one.title, "100%", *[demo_gain._in_words(gain)] * 2) for one in in_table]
+    in_table: dict[demo_gain.Exam, DemoStage] = {one.kind: one for one in stages if one.kind != "task"}
 
     console_module.console.print(demo_gain.chart(stages))
-    console_module.console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
+    demo_gain.print_paired(in_table, {key: {"alone": gain, "off": gain} for key in in_table})
 
     lines = screen().splitlines()
-    assert len(lines) == 3 + 1 + 2
+    assert len(lines) == 3 + 1 + 2 + 1
+    assert "+46 (35 to 55) 46:10" in lines[-2]
+    assert lines[-1] == "Percentage points (95 % interval), and how many became right:wrong."
     assert max(map(len, lines)) <= WIDTH
+
+
+def test_what_the_demo_does_just_now_fits_on_one_line(screen: Screen) -> None:
+    view = demo_gain.DemoView(console_module.console, plain=False)
+    view.say("word " * 40)
+    view._began -= 12_345
+
+    console_module.console.print(view._drawn())
+
+    assert all(len(line) <= WIDTH for line in screen().splitlines())
+    assert sum("word" in line for line in screen().splitlines()) == 1
 
 
 def test_what_is_waited_for_breaks_between_words(screen: Screen) -> None:

@@ -93,9 +93,11 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
     assert memory.stats().total == 0
 
 
-def refused(terminal: Terminal, text: str, *words: str, name: str = "q.csv", command: str = "memories import") -> str:
+def refused(
+    terminal: Terminal, text: str | bytes, *words: str, name: str = "q.csv", command: str = "memories import"
+) -> str:
     file = terminal.data / name
-    file.write_text(text)
+    file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return " ".join(terminal.run(*command.split(), str(file), *words, code=2).stderr.split())
 
 
@@ -144,19 +146,20 @@ def test_all_that_is_wrong_with_a_pool_is_said_at_once(terminal: Terminal) -> No
     assert "No agent answers from this pool: 'museum'" in said
 
 
-@pytest.mark.parametrize("command", ["submit --file", "learn", "seed"])
-def test_a_table_where_lines_are_expected_is_named_once_with_the_command_that_takes_it(
-    terminal: Terminal, command: str
-) -> None:
-    said = refused(terminal, "prompt,answer\nWhat runs?,A river.\nWhat sings?,A kettle.\n", command=command)
+@pytest.mark.parametrize("command", ["submit logic --file", "learn", "seed", "memories import"])
+def test_a_table_of_an_older_spreadsheet_is_refused_with_what_to_do(terminal: Terminal, command: str) -> None:
+    table = "prompt;answer\nWas läuft?;Ein Fluß.\n"
 
-    assert said.count("no JSON") == said.count("`memshare memories import` takes tables") == 1
-    assert '{"agent": "logic"' in said
+    for encoding, expected in (("cp1252", ".csv:2: byte 6 of the line, 0xe4, is not UTF-8"), ("utf-16", "UTF-16 text")):
+        said = refused(terminal, table.encode(encoding), command=command)
+
+        assert expected in said
+        assert said.count('Save a table as "CSV UTF-8"') == 1
 
 
 @pytest.mark.parametrize("command", ["submit --file", "learn", "memories import"])
 def test_a_workbook_is_named_in_the_words_of_the_page(terminal: Terminal, command: str) -> None:
     said = refused(terminal, "PK\x03\x04 a workbook", command=command, name="q.xlsx")
 
-    assert "Save a workbook as CSV in UTF-8." in said
+    assert 'Save a workbook as "CSV UTF-8".' in said
     assert "iconv" not in said

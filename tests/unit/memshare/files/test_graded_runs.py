@@ -191,12 +191,12 @@ def test_the_topmost_step_with_both_texts_is_the_run_though_ancestors_go_in_a_ci
 
 def test_a_table_may_have_semicolons_and_other_names_of_columns() -> None:
     rows = records_of(
-        '\ufeffQuestion;Answer;rating;id\n"Two\nlines; one";A\u2028clock.;4;7\n;;;\nWhat runs?;A dog.;1;8\n', "a.csv"
+        '\ufeffQuestion;Answer;rating;id\n"Two\nlines; one";A\u2028clock.;4,5;7\n;;;\nWhat runs?;A dog.;1;8\n', "a.csv"
     )
 
     found = choose(graded_runs(rows, "table"), RunChoice("table", "rating", 3, "0:5", pool="logic"), {}, "me", 100)
 
-    assert [(one.prompt, one.answer, one.score) for one in found.memories] == [("Two\nlines; one", "A\u2028clock.", 80)]
+    assert [(one.prompt, one.answer, one.score) for one in found.memories] == [("Two\nlines; one", "A\u2028clock.", 90)]
     assert [one[:2] for one in found.left_out[UNDER]] == ["8 "]
 
 
@@ -222,7 +222,7 @@ def test_a_table_without_scores_is_taken_as_it_is() -> None:
         ("ä".encode("latin-1"), "not UTF-8"),
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),
-        (b"PK\x03\x04 a workbook", "Save a workbook as CSV"),
+        (b"PK\x03\x04 a workbook", 'Save a workbook as "CSV'),
         (b"PAR1 columns", "save it as CSV"),
     ],
 )  # fmt: skip

@@ -44,6 +44,19 @@ def test_a_line_says_its_agent_and_kind_or_the_options_do_and_each_line_counts_o
     assert lines == [LAMP, StandardAnswer(agent="logic", answer="An echo")]
 
 
+def test_the_rows_of_a_table_are_lines_also_of_one_column(client: Client, tmp_path: Path) -> None:
+    file = tmp_path / "lines.csv"
+    file.write_text("answer\nThere was, a lamp\n\n")
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("Question;Output;Source\nWhat shines?;A lamp;\n")
+
+    [learnt] = read_standard_answers(client, file, "poem", None, with_prompts=False)
+    [seeded] = read_standard_answers(client, pairs, "logic", None, with_prompts=True)
+
+    assert learnt == StandardAnswer(agent="poem", answer="There was, a lamp")
+    assert seeded == StandardAnswer(agent="logic", prompt="What shines?", answer="A lamp")
+
+
 @pytest.mark.parametrize(
     ("line", "fault"),
     [

@@ -11,7 +11,7 @@ from pydantic import Field
 from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.lessons import Concepts
 from memshare_broker.wire.messages import Message, Step
-from memshare_concepts.summaries import Sentence
+from memshare_concepts.quoting import Sentence
 
 
 class ClusterReply(Message):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from memshare.doors.pages.render import counted, labelled
+from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.files.json_lines import TABLES
 from memshare.operations.forms import MemoryForm
-from memshare.operations.listings import pools
 from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
@@ -29,32 +29,24 @@ def bring_in_one(visit: Visit) -> Done:
 def choose_file(visit: Visit) -> Screen:
     """The form that a file is chosen in."""
     visit.caller.require_all()
-    return _screen(visit, {"pool": visit.field("pool")})
+    return Screen("import", {"pools": visit.pools or (), "form": {"pool": visit.field("pool")}, "found": None})
 
 
 @PAGES.action("/pool/import")
 def import_file(visit: Visit) -> Done | Screen:
-    """Show what a file would bring in, or bring it in once that was seen; a refusal keeps what was chosen."""
+    """Show what a file would bring in, or bring it in once that was seen."""
     is_seen = visit.field("seen") == "yes"
     form: dict[str, object] = {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
     form |= visit.given("pool", "source", "score", "at_least", "scale")
-    is_table = visit.field("lines name").lower().endswith((".csv", ".tsv", ".xlsx"))
+    is_table = visit.field("lines name").lower().endswith(TABLES)
     source = form.get("source") or ("table" if is_table else None)
     wanted = form | {"source": None if source == "memories" else source}
-    try:
-        if not visit.field("lines"):
-            raise BadInput("The file is empty, or none was chosen: choose a file of JSON lines, or a table.")
-        found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
-    except BadInput as error:
-        return _screen(visit, form, refusal=labelled(str(error)))
+    empty = "The file is empty, or none was chosen: choose a file of JSON lines, or a table."
+    if fault := visit.field("lines fault") or ("" if visit.field("lines") else empty):
+        raise BadInput(fault)
+    found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
     if not is_seen:
-        return _screen(visit, form if found.refused else wanted, found=found)
+        shown = form if found.refused else wanted
+        return Screen("import", {"pools": visit.pools or (), "form": shown, "found": found})
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
     return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")
-
-
-def _screen(visit: Visit, form: dict[str, object], **values: object) -> Screen:
-    values = {"found": None, "refusal": "", "form": form, **values}
-    return Screen(
-        "import", {"pools": pools(visit.backend, visit.caller), **values}, status=422 if values["refusal"] else 200
-    )

@@ -24,7 +24,7 @@ from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.messages import Shown, Step, Usage
 from memshare_llm.limits.budget import Prices, load_prices
-from memshare_memory.admit.crediting import LEAST_FOLLOWED
+from memshare_memory.admit.followed import LEAST_FOLLOWED
 from memshare_memory.memory import Memory
 
 _WORD = re.compile(r"\w{4,}")

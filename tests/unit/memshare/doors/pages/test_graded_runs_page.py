@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from memshare.operations.backend import Backend
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
+from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
 
 FROM_PAGE = {"origin": "http://127.0.0.1"}
@@ -47,7 +49,8 @@ def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestC
     raw = TABLE.replace(b",", b"\t") if name.endswith("TSV") else TABLE
 
     assert "Bring 1 new memory in" in sent(here, name, raw, new_pool="yes")
-    assert "no JSON" in sent(here, name, raw, new_pool="yes", source="memories")
+    as_lines = text_of(sent(here, name, raw, new_pool="yes", source="memories"))
+    assert as_lines.count("no JSON, as in all lines: expected") == as_lines.count("called NAME.csv") == 1
 
 
 def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: TestClient) -> None:
@@ -62,7 +65,65 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
     assert 'name="new_pool" value="yes" checked' in unclear
     assert '<option selected value="table">' in unclear
 
-    assert "Save a workbook as CSV in UTF-8." in text_of(sent(here, "pairs.xlsx", b"PK\x03\x04\xff"))
+
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("pairs.xlsx", b"PK\x03\x04\xff", 'pairs.xlsx is a workbook, or another zip file. Save'),
+        ("pairs.csv", TABLE + "Was läuft?,Ein Fluß.\n".encode("cp1252"), "pairs.csv:3: byte 6 of the line, 0xe4, is"),
+        ("pairs.csv", TABLE.decode().encode("utf-16"), "pairs.csv is UTF-16 text"),
+        ("pairs.csv", b"", "The file is empty"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_text_is_refused_by_its_name_and_what_was_chosen_stays(
+    here: TestClient, name: str, raw: bytes, said: str
+) -> None:
+    refused = sent(here, name, raw, new_pool="yes", source="table", score="stars", at_least="4")
+
+    assert said in text_of(refused)
+    assert 'name="new_pool" value="yes" checked' in refused
+    assert '<option selected value="table">' in refused
+    assert all(f'value="{one}"' in refused for one in ("bikes", "stars", "4"))
+
+
+@pytest.mark.parametrize(
+    ("path", "on", "given", "kept"),
+    [
+        ("/pool", "/pool", {"pool": "museum", "kind": "k1", "prompt": "<What>?", "answer": "A lamp."},
+         ['value="museum"', 'value="k1"', "&lt;What&gt;?</textarea>", "A lamp.</textarea>", 'id="bring-in" open']),
+        ("/journeys", "/", {"what": "poem/haiku", "prompt": "A lamp", "memories": "7", "remember": "no"},
+         ["A lamp</textarea>", 'value="7"', '<option value="no" selected>']),
+        ("/access", "/access", {"name": "ann lee", "group": "g1", "pools": "logic", "may": ["curate", "submit"]},
+         ['value="ann lee"', 'value="g1"', 'value="curate" checked', 'value="submit" checked']),
+        ("/now/cap", "/now", {"whom": "agent poem", "tokens": "many", "money": "3"},
+         ['value="agent poem"', 'value="many"', 'value="3"']),
+        ("/jobs", "/agents", {"kind": "rubric", "name": "No Name", "domain": "Short recipes"},
+         ['value="No Name"', 'value="Short recipes"']),
+    ],
+)  # fmt: skip
+def test_a_refused_form_comes_back_as_it_was_filled_in(
+    backend: Backend, tokened: Tokened, tmp_path: Path, path: str, on: str, given: dict[str, str], kept: list[str]
+) -> None:
+    backend.settings = backend.settings.model_copy(update={"agents_dir": tmp_path})
+    root = tokened("root", "admin", pools=None)
+    came = {"origin": "http://testserver", "referer": f"http://testserver{on}"}
+
+    refused = root.post(path, data=given, headers=came)
+
+    assert refused.status_code == 422
+    assert 'role="alert"' in refused.text
+    assert [one for one in kept if one not in refused.text] == []
+
+
+def test_a_refused_change_of_a_memory_is_not_lost(here: TestClient, shelf: dict[str, str], backend: Backend) -> None:
+    given = {"version": "v1", "prompt": "What hangs?", "answer": "A lamp" * backend.settings.prompt_limit}
+
+    refused = here.post(f"/memories/{shelf['logic']}", data=given, headers=FROM_PAGE).text
+
+    assert "characters; at most" in text_of(refused)
+    assert "What hangs?</textarea>" in refused
+    assert "A lampA lamp" in refused
+    assert 'name="version" value="v1"' in refused
 
 
 def test_rows_without_a_pool_are_refused_with_the_choices_and_the_form_stays(here: TestClient) -> None:

@@ -164,6 +164,10 @@ def test_what_a_cap_refuses_keeps_the_menu_and_leads_to_the_cap_and_nobody_witho
     assert page.status_code == 429
     assert '<nav aria-label="Screens">' in page.text
     assert '<a href="/now#spent">' in page.text
-    wrong = here.post("/inbox/stale", data={}, headers=sent).text
-    assert '<a href="/inbox?kind=x">Back</a>' in wrong
+    again = here.post("/inbox/stale", data={}, headers=sent).text
+    assert 'role="alert"' in again
+    assert "<h1>Needs you</h1>" in again
+    sent["referer"] = "http://127.0.0.1/journeys/none?x=1"
+    wrong = here.post("/journeys/none/cancel", headers=sent).text
+    assert '<a href="/journeys/none?x=1">Back</a>' in wrong
     assert "another token" not in wrong
