@@ -190,6 +190,7 @@ class Curate:
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
         written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
         it says something else, and hidden again with that answer. What was hidden and is shown again is not confirmed.
+        What was written from it is stale once it is hidden as it was called wrong, until it is shown again.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -221,6 +222,11 @@ class Curate:
             elif before.why_hidden is not None and changed.why_hidden is None:
                 children = [one.id for one in derived_from(recall.store, before, FAILED)]
                 no_longer_stale(recall, children, {edit.id}, FAILED)
+            if edit.status == "hidden" and called_wrong(self._client, changed):
+                make_stale(recall, stale_once(recall.store, before, "found wrong"))
+            elif edit.status == "active" and not self._ranking.conflicts.wrong(changed.pool, [edit.id]):
+                children = [one.id for one in derived_from(recall.store, before, "found wrong")]
+                no_longer_stale(recall, children, {edit.id}, "found wrong")
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:

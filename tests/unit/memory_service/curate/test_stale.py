@@ -14,6 +14,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter
@@ -226,6 +227,25 @@ def test_what_follows_a_pair_that_was_found_wrong_is_stale_and_what_was_only_sho
 
     say(curate, None, wrong, right)
     assert [curate.get(one.id).status for one in (follows, by_another)] == ["active", "active"]
+
+
+def test_what_follows_an_answer_that_was_called_wrong_is_stale_until_that_is_shown_again(
+    curate: Curate, recall: Recall, redis_client: redis.Redis
+) -> None:
+    wrong = wrote(recall, QUESTION, answer="It is closed on all Tuesdays of the year.")
+    child = wrote(recall, f"{QUESTION} now", wrong, answer="Now it is closed on all Tuesdays of the year.")
+    other = wrote(recall, f"{QUESTION} soon", wrong, answer="Nobody can say.")
+    about = {"memory": wrong.id, "pool": "poem", "prompt": QUESTION, "submitter": "anna", "by": "cleo", "journey": "j"}
+
+    curate.edit(Edit(id=wrong.id, status="hidden"))  # as nothing more is said of it
+    assert curate.get(child.id).status == "active"
+
+    note_wrong(redis_client, wrong.answer, WrongAnswer(curated=True, hides=True, **about))
+    curate.edit(Edit(id=wrong.id, status="hidden"))
+    assert [curate.get(one.id).status for one in (child, other)] == ["stale", "active"]
+
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert [curate.get(one.id).status for one in (wrong, child)] == ["active", "active"]
 
 
 def test_taking_a_decision_back_leaves_stale_what_is_so_for_another_reason_too(

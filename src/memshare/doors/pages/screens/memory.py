@@ -32,15 +32,14 @@ def do_to_several(visit: Visit) -> Done | Screen:
     if visit.field("do") == "forget":
         return _before_forgetting(visit, chosen, _back(visit))
     status: Status = "hidden" if visit.field("do") == "hide" else "active"
-    changed = []
-    for one in chosen:
-        found_one = get(visit.backend, visit.caller, one)
-        if found_one.memory.status != status:
-            edit(visit.backend, visit.caller, one, found_one.version, status=status)
-            changed.append((one, found_one.memory.status))
-    if changed and visit.field("journey"):  # they say what was found wrong of its answer
+    found = [get(visit.backend, visit.caller, one) for one in chosen]
+    others = [one for one in found if one.memory.status != status]
+    changed = [(one.memory.id, one.memory.status) for one in others]
+    if changed and visit.field("journey"):  # they say what was found wrong of its answer, as hiding them has to know
         journey = own_journey(visit.backend, visit.caller, visit.field("journey"))
         note_hidden(visit.backend, visit.caller, journey, [one for one, _ in changed], hidden=status == "hidden")
+    for one in others:
+        edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if not changed:
         said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
