@@ -43,12 +43,7 @@ class Plot:
     """
 
     def __init__(
-        self,
-        url: str,
-        tokens: Tokens,
-        client: Client,
-        things: Sequence[str] = THINGS,
-        group: Sequence[str] = GROUP,
+        self, url: str, tokens: Tokens, client: Client, things: Sequence[str] = THINGS, group: Sequence[str] = GROUP
     ) -> None:
         self._url = url
         self._tokens = tokens
