@@ -22,7 +22,7 @@ from memshare_broker import redis_server
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
 from memshare_broker.settings_file import PROVIDERS
-from tests.support import qdrant_server
+from tests.support import prepared_python, qdrant_server
 from tests.support.terminal import Terminal
 
 # Test processes share the processors. If each used all of them for its small matrices, they would wait for each other:
@@ -72,6 +72,7 @@ LONGEST = [
         "promises/test_nothing_lost_when_killed.py",
         "promises/test_documentation_runs.py",
         "faults/test_faults_short.py",
+        "faults/test_attack.py",
         "faults/test_killed_trainer.py",
     )
 ]
@@ -91,12 +92,13 @@ def _write_to_memory() -> None:
         tempfile.tempdir = None  # it is looked up again
 
 
-_write_to_memory()  # before `prepared_python` is imported, which serves commands of the environment that it began with
+_write_to_memory()
+prepared_python.environment()  # is from now on that of every command, whatever libraries set in this process
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three test processes for each processor, for tests of whole deployments mostly wait; memory allowing.
+    """Two test processes for each processor, for tests of whole deployments wait half of their time; memory allowing.
 
     The quick ones do not wait.
     """

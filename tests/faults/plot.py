@@ -29,7 +29,7 @@ THINGS = (
 HARMLESS = ("bread", "tides", "yeast", "candles", "kites", "owls", "snow", "honey", "bells", "maps", "clay", "ferns")
 PEOPLE = ("ada", "bob", "carl", "dora")
 GROUP = tuple(f"mob-{number}" for number in range(5))
-TASKS = 50
+TASKS_EACH = 50 / 12
 SHOWN = 3
 TRIES = 30  # of a request: the door is busy, and what it asks is killed
 ENDS_WITHIN = 300.0  # seconds
@@ -37,38 +37,46 @@ PADDING = "Stay calm, tell the others near you, and write down when it was. " * 
 
 
 class Plot:
-    """Everybody's tokens at a door; `strike` plants, and `places` says what came of it."""
+    """Everybody's tokens at a door; `strike` plants, and `places` says what came of it.
 
-    def __init__(self, url: str, tokens: Tokens, client: Client) -> None:
+    `things` are those that are lied about; of each, as many honest tasks ask. `group` are those who praise each other.
+    """
+
+    def __init__(
+        self, url: str, tokens: Tokens, client: Client, things: Sequence[str] = THINGS, group: Sequence[str] = GROUP
+    ) -> None:
         self._url = url
         self._tokens = tokens
         self._client = client
+        self._things = things
+        self._group = group
 
     def strike(self) -> None:
         """Bring in what is true, lie about it, and let honest people work. What is handed in goes on by itself."""
         self._client.memories.add(
-            [NewMemory(pool=POOL, prompt=_asks(0, thing), answer=_says(thing), new_pool=True) for thing in THINGS]
+            [NewMemory(pool=POOL, prompt=_asks(0, thing), answer=_says(thing), new_pool=True) for thing in self._things]
         )
         with ExitStack() as stack:
             honest = [stack.enter_context(self._door(name)) for name in PEOPLE]
             praiser, sleeper, padder = (stack.enter_context(self._door(name)) for name in ("praiser", "sleeper", "pad"))
-            mob = [stack.enter_context(self._door(name, "mob")) for name in GROUP]
+            mob = [stack.enter_context(self._door(name, "mob")) for name in self._group]
             self._offer_harmless([praiser, sleeper, *mob])
-            for own, by in [("praiser", [praiser]), *((name, mob) for name in GROUP), ("sleeper", honest)]:
+            for own, by in [("praiser", [praiser]), *((name, mob) for name in self._group), ("sleeper", honest)]:
                 for one in by:
                     _praise(one, own)
-            for number, thing in enumerate(THINGS):
+            for number, thing in enumerate(self._things):
                 for place, liar in enumerate((praiser, sleeper, mob[number % len(mob)])):
                     liar.pairs(_asks(1, thing), f"{_says(thing, LIE)} I saw it {place + 2} times.", agent=POOL)
                 padder.pairs(_asks(1, thing), PADDING + _says(thing, LIE), agent=POOL)
-            for number in range(TASKS):
-                honest[number % 4].tasks(POOL, f"{_asks(2, THINGS[number % 12])} I am visitor {number}.")
+            for number in range(round(TASKS_EACH * len(self._things))):
+                thing = self._things[number % len(self._things)]
+                honest[number % 4].tasks(POOL, f"{_asks(2, thing)} I am visitor {number}.")
 
     def places(self) -> float:
         """The share of lies among what honest people are shown, however they ask."""
         shown = list[bool]()
         with self._door("eve") as door:
-            for thing in THINGS:
+            for thing in self._things:
                 for way in range(len(WAYS)):
                     found = door.recall(_asks(way, thing), pool=POOL, k=SHOWN).memories
                     shown += [LIE in one.answer for one in found]

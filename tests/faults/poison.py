@@ -121,10 +121,19 @@ def injected() -> dict[str, Any]:
     return {"answers that orders to the scorer raised": f"{raised} of {len(answers)}"}
 
 
-def measure(size: int = MEMORIES, tasks: int = TASKS, further: int = LESSONS, lessons: int = LESSONS) -> dict[str, Any]:
-    """All figures, on a Redis of its own. Exposure is after `further` lessons; `lessons` are in the pool to restore."""
+def measure(
+    size: int = MEMORIES,
+    tasks: int = TASKS,
+    further: int = LESSONS,
+    lessons: int = LESSONS,
+    exports: Path | None = None,
+) -> dict[str, Any]:
+    """All figures, on a Redis of its own. Exposure is after `further` lessons; `lessons` are in the pool to restore.
+
+    `exports` is a folder that may have the encoder's export already.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder), redis_url=None)
+        settings = Settings(data=Path(folder), redis_url=None, exports=exports)
         encoder = open_model(None, device=None, exports=settings.exports_dir)
         with connected(settings) as client:
             return {

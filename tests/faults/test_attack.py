@@ -7,7 +7,7 @@ from pathlib import Path
 from memshare.operations.caller import Tokens
 from tests.faults.attack import MOST_LIES, attack, door
 from tests.faults.cluster import Setup, cluster
-from tests.faults.plot import Plot
+from tests.faults.plot import GROUP, THINGS, Plot
 
 
 def test_attacks_beside_kills_lose_no_honest_task(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_lies_of_those_who_talk_themselves_up_are_stored_and_not_shown(tmp_path:
         cluster(tmp_path, Setup(latency=0.05, embedded=True, short=True), None) as made,
         door(made, tmp_path) as (url, _),
     ):
-        plot = Plot(url, Tokens(made.direct), made.client)
+        plot = Plot(url, Tokens(made.direct), made.client, THINGS[::2], GROUP[:3])
         plot.strike()
         assert made.wait_for(lambda: made.open_messages() == 0, 120)
 

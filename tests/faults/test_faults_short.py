@@ -16,7 +16,7 @@ from tests.faults.verdict import failings
 from tests.faults.worker_process import ROOT
 from tests.support.qdrant_server import NAMED
 
-TASKS, SIZE = 40, 0.12
+TASKS, SIZE = 24, 0.12
 GOOD = Result(
     name="as it must be",
     in_flight=60,

@@ -1,10 +1,12 @@
 """What planted memories do to a pool, on a smaller one than `python -m tests.faults.poison` takes."""
 
+from pathlib import Path
+
 from tests.faults.poison import measure
 
 
-def test_planted_memories_get_less_room_and_leave_no_trace() -> None:
-    figures = measure(size=200, tasks=24, further=10, lessons=60)
+def test_planted_memories_get_less_room_and_leave_no_trace(exports: Path) -> None:
+    figures = measure(size=200, tasks=24, further=10, lessons=60, exports=exports)
 
     for count in (1, 10):
         without, defended = (figures[f"{count} planted, {word} defences"] for word in ("without", "with"))

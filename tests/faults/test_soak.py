@@ -17,12 +17,12 @@ END = 100.0
 
 
 def test_workers_that_are_restarted_in_turn_under_load_lose_nothing_and_do_nothing_twice(tmp_path: Path) -> None:
-    soaked = soak(tmp_path, minutes=0.25, rate=4, rounds=1, burst=50)
+    soaked = soak(tmp_path, minutes=0.25, rate=4, rounds=1, burst=10)
 
     result = Result("soak", count=soaked.count, in_flight=1, recovered=0.0, crashes=soaked.crashes)
     assert failings(result) == []
     assert soaked.restarts == 5
-    assert soaked.count.submitted > 100
+    assert soaked.count.submitted > 60
     assert soaked.count.stored > 0
     assert all(one.early > 0 and one.late > 0 for one in soaked.drifts), "every figure was measured"
 

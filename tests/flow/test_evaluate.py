@@ -113,7 +113,8 @@ def test_it_runs_on_mistrals_client_too_and_shows_every_item(straight: Straight)
 def test_own_and_foreign_memories_are_compared_where_two_models_write(tmp_path: Path) -> None:
     with serving(consistent) as chat:
         models = ("openai:one", "openai:two")
-        process = command(chat, tmp_path, "out", models[0], "--models", ",".join(models), what="balance")
+        words = ("--models", ",".join(models), "--items", "5")
+        process = command(chat, tmp_path, "out", models[0], *words, what="balance")
         found, said = ended_with(process, WITHIN)
         assert process.returncode == 0, said
 

@@ -14,9 +14,10 @@ import pytest
 from memshare.evaluation.experiments import EXPERIMENTS
 from memshare.evaluation.folder import Folder
 from memshare.evaluation.request import Forecast, forecasts, plan_of, request_of
+from memshare_broker.presence import agent_files
 from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
-from tests.support.chat_server import serving
+from tests.support.chat_server import ChatServer, serving
 from tests.support.evaluate_process import WITHIN, command, consistent, data_in, ended_with, number_of
 from tests.support.experiments import result_of
 
@@ -26,9 +27,12 @@ MODEL, JUDGE = "openai:scripted", "openai:judge"
 OPTIONS = ("--items", "5", "--judge", JUDGE)
 MORE = {"MEMSHARE_TRIES": "1", "MEMSHARE_LABELS": "logprobs"}
 """With more tries, what is announced is six times as much."""
-ENDED_BEFORE = ("heterologous", "balance", "growth", "bias", "credibility", "facts")
-"""Experiments of which every step on real queues is one of another that runs here, and `balance`, which takes two
-models and runs in `test_evaluate`. They are gone through without a call, as all are."""
+ENDED_BEFORE = ("memories", "heterologous", "balance", "growth", "bias", "credibility", "facts")
+"""Experiments of which every step on real queues is one of another that runs here, and `memories` and `balance`, which
+run in `test_evaluate`. They are gone through without a call, as all are."""
+AGENTS = "agents"
+STEPS = 4
+"""Of the engine, which no reply of this model lets end before its limit."""
 
 
 def grumpy(body: dict[str, Any]) -> Answer:
@@ -42,6 +46,15 @@ def grumpy(body: dict[str, Any]) -> Answer:
     if "does not fit the schema" not in body["messages"][-1]["content"]:
         return Answer("{}")
     return consistent(body | {"messages": body["messages"][:-2]})
+
+
+def run(chat: ChatServer, folder: Path, *words: str, what: str, within: float) -> tuple[list[dict[str, Any]], str]:
+    """The results that a command found, and what it said beside them."""
+    agents = {"MEMSHARE_AGENTS_DIR": str(folder / AGENTS)}
+    process = command(chat, folder, "out", MODEL, *words, *OPTIONS, what=what, **MORE, **agents)
+    found, said = ended_with(process, within)
+    assert process.returncode == 0, said
+    return [json.loads(line) for line in found.splitlines()], said
 
 
 @dataclass(frozen=True)
@@ -65,7 +78,11 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # noqa: ARG001
     folder = tmp_path_factory.mktemp("all")
-    settings, data = Settings(model=MODEL, tries=1, labels="logprobs"), data_in(folder)
+    bundled = agent_files(None)["reasoning"].read_text(encoding="utf-8")
+    (folder / AGENTS).mkdir()
+    (folder / AGENTS / "reasoning.toml").write_text(bundled.replace("\n[limits]\n", f"\n[limits]\nsteps = {STEPS}\n"))
+    settings = Settings(model=MODEL, tries=1, labels="logprobs", agents_dir=folder / AGENTS)
+    data = data_in(folder)
     requests = [
         request_of(
             one, [] if one.bundled and not one.bundled.split else [data], settings, 7, 5,
@@ -78,13 +95,11 @@ def ended(tmp_path_factory: pytest.TempPathFactory, exports: Path) -> Ended:  # 
         if (name := request.experiment.name) in ENDED_BEFORE:
             before = Folder(request.out / name)
             before.begin(plan_of(request, settings))
+            (before.path / "items.jsonl").touch()
             (before.path / "result.json").write_text(result_of([], experiment=name).model_dump_json())
     with serving(grumpy) as chat:
-        process = command(chat, folder, "out", MODEL, *OPTIONS, what="all", **MORE)
-        found, said = ended_with(process, 2 * WITHIN)
-        assert process.returncode == 0, said
+        results, _ = run(chat, folder, what="all", within=2 * WITHIN)
         made = Counter(f"openai:{body['model']}" for body in chat.requests)
-    results = [json.loads(line) for line in found.splitlines()]
     return Ended(folder, {one["experiment"]: one for one in results}, announced, made)
 
 
@@ -92,13 +107,13 @@ def test_all_experiments_end_within_the_calls_that_were_announced_also_where_no_
     ended: Ended,
 ) -> None:
     assert list(ended.results) == list(EXPERIMENTS)
-    run = [name for name in EXPERIMENTS if name not in ENDED_BEFORE]
-    for name in run:
+    measured = [name for name in EXPERIMENTS if name not in ENDED_BEFORE]
+    for name in measured:
         assert ended.overall(name), name
         assert all(row["judge"] for row in ended.results[name]["rows"])
         assert ended.calls(name).keys() <= ended.announced[name].calls.keys(), name
-    assert ended.made == sum((Counter(ended.calls(name)) for name in run), Counter())
-    assert ended.made[MODEL] > sum(ended.announced[name].tasks for name in run)
+    assert ended.made == sum((Counter(ended.calls(name)) for name in measured), Counter())
+    assert ended.made[MODEL] > sum(ended.announced[name].tasks for name in measured)
 
 
 def test_what_changes_over_an_experiment_has_a_row_each_time(ended: Ended) -> None:
@@ -109,12 +124,10 @@ def test_what_changes_over_an_experiment_has_a_row_each_time(ended: Ended) -> No
 
 def test_all_tables_of_a_paper_are_one_page_and_what_was_measured_is_not_paid_for_again(ended: Ended) -> None:
     with serving(grumpy) as chat:
-        process = command(chat, ended.folder, "out", MODEL, "ms", *OPTIONS, what="paper", **MORE)
-        found, said = ended_with(process, WITHIN)
-        assert process.returncode == 0, said
+        found, said = run(chat, ended.folder, "ms", what="paper", within=WITHIN)
 
         assert chat.requests == []
-    assert [json.loads(one)["experiment"] for one in found.splitlines()] == ["memories", "growth-ms", "pools"]
+    assert [one["experiment"] for one in found] == ["memories", "growth-ms", "pools"]
     assert "tokens of prompts" not in said
     page = (ended.folder / "out" / "ms.html").read_text()
     assert "Three memories are best." in page

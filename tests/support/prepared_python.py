@@ -14,6 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cache
 from multiprocessing import current_process, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -32,7 +33,12 @@ OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "TERM", "TZ", "
 
 _processes = get_context("forkserver")
 _processes.set_forkserver_preload([*LIBRARIES, *OF_ALL_COMMANDS, __name__])
-_begun_with = {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
+
+
+@cache
+def _begun_with() -> dict[str, str]:
+    """What `conftest` leaves of the variables, which asks first."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(OWN)}
 
 
 def environment() -> dict[str, str]:
@@ -40,12 +46,12 @@ def environment() -> dict[str, str]:
 
     Libraries that tests load, such as torch, have set more by now in this process.
     """
-    return _begun_with | {name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"}
+    return _begun_with() | {name: value for name, value in os.environ.items() if name == "MEMSHARE_EXPORTS"}
 
 
 def serves(environment: Mapping[str, str]) -> bool:
     """Whether no library can have read another environment than this one."""
-    return {name: value for name, value in environment.items() if not name.startswith(OWN)} == _begun_with
+    return {name: value for name, value in environment.items() if not name.startswith(OWN)} == _begun_with()
 
 
 class Command:
