@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -224,7 +224,7 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
         for kind, stage in exams.items()
     ]
     console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
-    console.print(refused or "in percentage points (95 % interval) won:lost", style="dim")
+    console.print(f"{_told_of(exams.values(), seed)}{refused or ''}", style="dim")
     print_next(folder, agents, memories, has_model=has_model)
 
 
@@ -233,6 +233,15 @@ def _in_words(gain: Gain | None) -> str:
         return ""
     between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
     return f"{100 * gain.share:+.0f}{between} {gain.won}:{gain.lost}"
+
+
+def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
+    """Sentences on how to read the differences."""
+    numbers = ", ".join(f"{stage.shown:.3g}" for stage in exams)
+    return (
+        "in percentage points (95 % interval, for the chance of which questions are asked) won:lost. Memories shown"
+        f" to each: {numbers}. This is one division of the questions; --seed {seed + 1} makes another. "
+    )
 
 
 def _own_folder() -> Path:
