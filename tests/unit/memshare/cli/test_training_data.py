@@ -96,8 +96,8 @@ def test_preferences_set_a_memory_against_what_was_rejected_of_the_same_prompt(
     answered(redis_client, "t1", "a  lamp", "Blue, I guess.", 40)
     answered(redis_client, "t2", "A lamp", "Also good.", 85)
     answered(redis_client, "t3", "A shoe", "Odd.", 10)
-    tried = OfferedPair(agent="poem", pool="poem", rubric="poem", prompt="A lamp", answer="Red?", trial="strict")
-    answered(redis_client, "t4", "A lamp", "Red?", 10, OFFER.next(tried, "t4").entry())
+    tried = OfferedPair(agent="poem", pool="poem", rubric="poem", prompt="A lamp", answer="Dark.", trial="strict")
+    answered(redis_client, "t4", "A lamp", "Dark.", 10, OFFER.next(tried, "t4").entry())
 
     said, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
 
