@@ -31,6 +31,7 @@ from memshare_broker.wire.messages import (
     LOWEST_PRIORITY,
     AgentPair,
     AnyPair,
+    OutsidePair,
     RegradePair,
     SeedPair,
     Usage,
@@ -162,7 +163,10 @@ class ScoreStage:
             *observe("memshare_score", score.total, **of),
             count("memshare_graded_total", **of, accepted=str(score.accepted).lower()),
         )
-        return Outcome(score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted)
+        is_answer = isinstance(task, AgentPair | OutsidePair)  # no seed, no sub-question, no memory graded again
+        return Outcome(
+            score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted if is_answer else ()
+        )
 
     def _grade(self, journey: str, task: AnyPair, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if isinstance(task, SeedPair) else self.seeds_mean)

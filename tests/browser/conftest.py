@@ -30,7 +30,7 @@ WITHOUT = (
 """The first two are pages below the address bar, for which each window of a headless Chromium starts a process.
 
 The others are of those that Playwright turns off: Chromium goes by the last list that it is given."""
-COLORS = 128  # of a picture that is kept: text stays sharp in a third of the bytes
+COLORS = 256  # of a picture that is kept: with half of them the dots of a chart lost theirs
 
 
 _open = ExitStack()

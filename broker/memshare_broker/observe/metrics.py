@@ -53,8 +53,8 @@ COUNTED = {
         Metric("memshare_call_seconds_total", "Seconds of these calls.", ("model", "lane", "outcome")),
         Metric("memshare_call_tokens_total", "Tokens of these calls, of prompts and completions.", ("model", "lane")),
         Metric("memshare_prompts_cut_total", "Prompts of answers that a server cut.", ("model",)),
-        Metric("memshare_score", "Scores, 0 to 100.", ("agent", "kind"), SCORES),
-        Metric("memshare_graded_total", "Graded pairs, by whether they are remembered.", ("agent", "kind", "accepted")),
+        Metric("memshare_score", "Scores of answers to tasks, 0 to 100.", ("agent", "kind"), SCORES),
+        Metric("memshare_graded_total", "Graded answers, by whether they are good.", ("agent", "kind", "accepted")),
         Metric(
             "memshare_recall_seconds",
             "Seconds to recall: to encode a task and search; in an engine, one search.",

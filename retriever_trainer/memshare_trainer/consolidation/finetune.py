@@ -273,7 +273,7 @@ class Check(NamedTuple):
         return (
             f"The trained encoder was refused, and nothing was changed. On {held_out.lessons} held-out lessons what is"
             f" ranked first helps {_told(held_out.first)}, nDCG {_told(held_out.ndcg)}: neither may fall by more than"
-            f" its error. nDCG on the probe {_told(self.probe)} (may lose {MOST_LOST} and its error)."
+            f" its standard error, after ±. nDCG on the probe {_told(self.probe)} (may lose {MOST_LOST} and its error)."
             " The retriever goes on learning; try again with more lessons."
         )
 

@@ -39,6 +39,7 @@ class Begun(NamedTuple):
     what: What = "task"
     submitter: str = "unknown"
     kind: str | None = None
+    remember: bool | None = None
     answer: str | None = None
     agent: str | None = None
     pool: str | None = None
@@ -47,6 +48,10 @@ class Begun(NamedTuple):
     recall_id: UUID | None = None
     part_of: str | None = None
     trial: str | None = None
+
+
+GRADED_ALONE: Mapping[str, What] = {"seed": "seed", "regrade": "re-grading"}
+"""Pairs whose journey begins with the grade, and that are no sub-question's → what it is."""
 
 
 def begun_with(task: object, stage: object, body: object) -> Begun:
@@ -58,14 +63,14 @@ def begun_with(task: object, stage: object, body: object) -> Begun:
             return Begun(memories=offered.shown, **told)
         if stage == QUESTION.name:
             wanted = QuestionTask.model_validate(body)
-            return Begun("", "standard answer", wanted.submitter, wanted.kind, wanted.answer)
+            return Begun("", "standard answer", wanted.submitter, wanted.kind, answer=wanted.answer)
         if stage == SCORE.name:
             pair = SCORE.read(body)
-            told = {name: one for name, one in pair if name in Begun._fields and name != "what"}
+            told = {name: one for name, one in pair if name in Begun._fields and name not in ("what", "remember")}
             shown = tuple(one for one in pair.shown if one.share != 0)
-            return Begun(what="seed" if pair.what == "seed" else "task", memories=shown, **told)
+            return Begun(what=GRADED_ALONE.get(pair.what, "task"), memories=shown, **told)
         asked = AgentTask.model_validate(body)
-        return Begun(asked.text, "task", asked.submitter, asked.kind)
+        return Begun(asked.text, "task", asked.submitter, asked.kind, asked.remember)
     except ValidationError:
         return Begun(str(body))
 
@@ -90,6 +95,16 @@ class Journey(JourneyFields):
     cancelled: Cancellation | None
     """When and why it was ended before it was through."""
     dead: DeadLetter | None
+
+    @property
+    def total(self) -> float:
+        """Its score, 0 to 100; 0 of one that was not graded."""
+        return self.score.total if self.score else 0.0
+
+    @property
+    def graded_at(self) -> float:
+        """When it was graded, as Unix time in seconds; where that is not known any more, when it was submitted."""
+        return self.hops.get(SCORE.name, self.submitted)
 
     @property
     def ended(self) -> bool:

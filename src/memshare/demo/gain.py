@@ -68,12 +68,17 @@ class DemoStage:
         return self.right / self.graded if self.graded else 0.0
 
     @property
+    def shown(self) -> float:
+        """The mean number of memories that a question was shown; 0 of none."""
+        return fmean(len(one.shown) for one in self.asked) if self.asked else 0.0
+
+    @property
     def faults(self) -> list[str]:
         return [one.fault for one in self.asked if one.fault]
 
     def as_json(self) -> dict[str, Any]:
         counted = {"asked": len(self.asked), "graded": self.graded, "right": self.right, "share": round(self.share, 4)}
-        return {"kind": self.kind, "title": self.title, **counted, "faults": self.faults}
+        return {"kind": self.kind, "title": self.title, **counted, "shown": round(self.shown, 2), "faults": self.faults}
 
 
 @dataclass(frozen=True)

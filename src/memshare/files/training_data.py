@@ -92,7 +92,7 @@ def rejected_answers(ledger: Ledger, pool_of_agent: dict[str, str], pool: str | 
             continue  # it ended its days between two looks
         rejected = journey.verified is False or (journey.score is not None and not journey.score.accepted)
         own = journey.pool or pool_of_agent.get(journey.agent)
-        if journey.answer is None or not rejected or own is None or pool not in (None, own):
+        if journey.answer is None or not rejected or own is None or pool not in (None, own) or journey.trial:
             continue
         score = journey.score.total if journey.score else None
         yield RejectedAnswer(task_id, own, journey.prompt, journey.answer, score)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from itertools import islice
 from typing import Annotated, Literal
 from uuid import UUID, uuid4
@@ -59,22 +59,27 @@ def journeys(
     limit: Annotated[int, Field(ge=1, le=MOST)] = 50,
 ) -> JourneysReply:
     """The latest journeys that the caller may see, and that are as wanted."""
+
+    def is_wanted(one: Journey) -> bool:
+        return (
+            agent in (None, one.agent)
+            and submitter in (None, one.submitter)
+            and state in (None, one.state)
+            and accepted in (None, one.score.accepted if one.score else None)
+            and opinion in (None, one.opinion and one.opinion.found)
+            and one.submitted > (after or 0)
+        )
+
+    return JourneysReply(journeys=tuple(map(_brief, latest(backend, caller, is_wanted, limit))))
+
+
+def latest(backend: Backend, caller: Caller, is_wanted: Callable[[Journey], bool], most: int) -> list[Journey]:
+    """The latest journeys of that sort that the caller may see, the last one first; none that tries a rubric."""
     with backend.reaching():
-        latest = recent(backend.redis)
-    read = (one for start in range(0, len(latest), READ) for one in backend.client.journeys(latest[start:][:READ]))
-    found = (
-        _brief(one)
-        for one in read
-        if one.trial is None
-        and agent in (None, one.agent)
-        and submitter in (None, one.submitter)
-        and state in (None, one.state)
-        and accepted in (None, one.score.accepted if one.score else None)
-        and opinion in (None, one.opinion and one.opinion.found)
-        and one.submitted > (after or 0)
-        and is_seen(backend, caller, one)
-    )
-    return JourneysReply(journeys=tuple(islice(found, limit)))
+        ids = recent(backend.redis)
+    read = (one for start in range(0, len(ids), READ) for one in backend.client.journeys(ids[start:][:READ]))
+    found = (one for one in read if one.trial is None and is_wanted(one) and is_seen(backend, caller, one))
+    return [*islice(found, most)]
 
 
 @serves(Journeys.again, "AgainForm", right="submit")
@@ -98,7 +103,7 @@ def again(
 
 
 def _brief(journey: Journey) -> BriefJourney:
-    same = ("state", "agent", "kind", "submitter", "submitted", "model")
+    same = ("what", "state", "agent", "kind", "submitter", "submitted", "model")
     return BriefJourney(
         **{name: getattr(journey, name) for name in same},
         id=journey.task_id,

@@ -135,7 +135,8 @@ def may_say(caller: Caller, journey: JourneyReply) -> bool:
     """True if the caller may still say something of the answer; who does not curate only of their own recalls."""
     is_own = journey.recall_id is None or journey.submitter == caller.name or caller.may("curate")
     there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
-    return there and is_own and journey.opinion is None and journey.what == "task" and caller.may("offer", "curate")
+    is_answer = journey.what in ("task", "re-grading") and journey.opinion is None
+    return there and is_own and is_answer and caller.may("offer", "curate")
 
 
 def is_wrong(journey: JourneyReply) -> bool:

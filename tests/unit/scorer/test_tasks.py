@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
 from memshare_broker.delivery.hops import SETTLE
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.observe import tracing
+from memshare_broker.observe.metrics import read_field
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
-from memshare_broker.wire.messages import derived_id
+from memshare_broker.wire.messages import OutsidePair, PartPair, RegradePair, SeedPair, derived_id
 from memshare_llm.models import NoModel, NoModelSet
 from memshare_scorer.rubric import BUNDLED, find_rubric
 from memshare_scorer.tasks import ScoreStage
@@ -37,6 +39,20 @@ def test_a_graded_pair_goes_to_the_memory_service_with_its_score() -> None:
     assert outcome.following is not None
     assert outcome.following.hop is SETTLE
     assert outcome.following.body == GradedTask(task=task, score=outcome.record)
+
+
+def test_metrics_of_grades_count_answers_to_tasks_alone() -> None:
+    same = a_seed("plan").model_dump(exclude={"what"})
+    pairs = (
+        a_task("plan"), OutsidePair(**same), SeedPair(**same), PartPair(**same, part_of="whole"),
+        RegradePair(**same, memory_id=UUID(int=1)),
+    )  # fmt: skip
+
+    stages = [(ScoreStage(ScriptedChat(full_marks("plan")), None, 1, no_seeds), pair) for pair in pairs]
+    counted = [{read_field(one.field)[0] for one in stage.run("j", pair).counted} for stage, pair in stages]
+
+    graded = {"memshare_graded_total", "memshare_score_bucket", "memshare_score_sum"}
+    assert counted == [graded, graded, set(), set(), set()]
 
 
 def test_a_grade_is_told_as_evaluations_of_the_whole_and_of_each_criterion(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -215,7 +215,7 @@ def _print_standard(journey: Journey) -> None:
         console.print("A standard answer: its agent is asked for a question that it could answer.", style="dim")
     else:
         console.print(panel(journey.prompt, asked, "dim"))
-    console.print(panel(journey.answer or "", "standard answer"))
+    console.print(panel(journey.answer or "", "its answer" if journey.what == "re-grading" else "standard answer"))
 
 
 def _print_memories(client: Client, journey: Journey) -> None:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -224,20 +224,20 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     _print_faults(stages)
     model = known if has_model else STUDENT
     console.print(f"\nThe same {len(parts.exam)} questions, paired one by one, answered by {model}:")
-    print_paired(exams, gains)
+    print_paired(exams, gains, seed)
     if refused:
         console.print(refused, style="dim")
     print_next(folder, agents, memories, has_model=has_model, stays=data is not None)
 
 
-def print_paired(exams: Mapping[Exam, DemoStage], gains: Mapping[Exam, Mapping[Exam, Gain]]) -> None:
+def print_paired(exams: Mapping[Exam, DemoStage], gains: Mapping[Exam, Mapping[Exam, Gain]], seed: int) -> None:
     """Print the shares of right answers, with the gains over two earlier stages, and how these are read."""
     rows = [
         (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
         for kind, stage in exams.items()
     ]
     console.print(table("", "right", "over alone", "over the retriever off", rows=rows))
-    console.print("Percentage points (95 % interval), and how many became right:wrong.", style="dim")
+    console.print(_told_of(exams.values(), seed), style="dim")
 
 
 def _in_words(gain: Gain | None) -> str:
@@ -245,6 +245,16 @@ def _in_words(gain: Gain | None) -> str:
         return ""
     between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
     return f"{100 * gain.share:+.0f}{between} {gain.won}:{gain.lost}"
+
+
+def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
+    """Sentences on how to read the differences."""
+    numbers = ", ".join(f"{stage.shown:.3g}" for stage in exams)
+    return (
+        "Percentage points (95 % interval, for the chance of which questions are asked), and how many became"
+        f" right:wrong. Memories shown to each: {numbers}. This is one division of the questions;"
+        f" --seed {seed + 1} makes another."
+    )
 
 
 def _own_folder() -> Path:

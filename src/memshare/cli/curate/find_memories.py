@@ -92,7 +92,7 @@ def lift_in_words(lift: Lift) -> str:
     if lift.points is None or lift.error is None:
         return f"not known yet: {lift.withheld} of {counted(lift.needed, 'task', 'tasks')} with one withheld at random"
     counts = f"{counted(lift.shown, 'task', 'tasks')} with all shown, {lift.withheld:,} with one withheld at random"
-    return f"{lift.points:+.1f} ± {lift.error:.1f} points ({counts})"
+    return f"{lift.points:+.1f} ± {lift.error:.1f} points (standard error; {counts})"
 
 
 def tried_in_words(one: Tried) -> str:

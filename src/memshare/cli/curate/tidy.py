@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from rich.panel import Panel
 from rich.table import Table
 
+from memshare.cli.curate.find_memories import lift_in_words
 from memshare.cli.curate.forgetting import say_stale
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, OnlyPool, Pool, Rows
@@ -349,7 +350,7 @@ def views(
         console.print(panel(short(one.answer, LONGEST), f"{number} · by {holders} · since {moment(one.since)}"))
         told = [f"credibility {one.credibility:.2f}, shown to {counted(one.credits, 'graded task', 'graded tasks')}"]
         told += ["not graded" if one.score is None else f"score {one.score:.1f}"]
-        told += [] if one.lift.points is None else [f"lift {one.lift.points:+.1f} ± {one.lift.error:.1f}"]
+        told += [] if one.lift.points is None else [f"lift {lift_in_words(one.lift)}"]
         told += [f"read in {', '.join(one.sources)}"] if one.sources else []
         told += [] if one.status == "active" else [one.status]
         told += [] if one.right is None else [f"found {'right' if one.right else 'wrong'} by a person"]

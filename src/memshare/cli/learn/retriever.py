@@ -102,7 +102,7 @@ def _say_trial(trial: Trial, *, as_json: bool) -> None:
     if as_json:
         print_json(trial.model_dump(mode="json"))
         return
-    console.print(table("", "now", "then", "error", rows=_figures(trial)))
+    console.print(table("", "now", "then", "standard error", rows=_figures(trial)))
     console.print(
         f"{_trained(trial)}, in {trial.seconds / 60:.1f} min. The encoder would be"
         f" {'accepted' if trial.accepted else 'refused'}, and nothing was changed.\n"

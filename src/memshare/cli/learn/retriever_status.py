@@ -20,6 +20,7 @@ MOST_SUBMITTERS = 6  # in the table; JSON has all
 BARS = "▁▂▃▄▅▆▇█"
 WIDEST = 80  # bars of a chart
 VERSIONS_SHOWN, REASONS_SHOWN = 10, 5
+ERRORS = "± is one standard error: of a difference (→), a worth or a mean. Two of them reach 95 %."
 
 
 def print_status(status: Status, *, in_detail: bool) -> None:
@@ -33,9 +34,10 @@ def print_status(status: Status, *, in_detail: bool) -> None:
         if in_detail:
             _print_versions(pool)
             _print_reasons(pool)
+    console.print(f"\n{ERRORS}", style="dim")
     if not in_detail:
         console.print(
-            "\n`memshare retriever status --pool P` shows a pool's versions, and why updates failed.", style="dim"
+            "`memshare retriever status --pool P` shows a pool's versions, and why updates failed.", style="dim"
         )
 
 
@@ -101,7 +103,9 @@ def _submitters(pool: PoolStatus) -> str:
     """The submitters about whom most was said, with their worth."""
     best = sorted(pool.submitters.items(), key=lambda pair: -pair[1].words)[:MOST_SUBMITTERS]
     how = {name: "" if one.proven else " (unproven)" for name, one in best} | dict.fromkeys(pool.trusted, " (trusted)")
-    told = [f"{name} {one.worth:+.2f} ± {one.error:.2f}{how[name]}" for name, one in best]
+    told = [
+        f"{name} {one.worth:+.2f} ± {one.error:.2f} of {counted(one.words, 'word')}{how[name]}" for name, one in best
+    ]
     more = len(pool.submitters) - len(best)
     return " · ".join([*told, f"and {more} more" if more else ""]).rstrip(" ·") or "–"
 

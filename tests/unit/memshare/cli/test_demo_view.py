@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -106,6 +107,18 @@ def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothi
         stage.asked += [GainQuestion(one, False, (), None) for one in read_questions().of("train")[:20]]
 
     assert demo_gain._in_words(Gain.between(before, after)) == "+0 (-13 to 13) 0:0"
+
+
+def test_beside_the_differences_stand_how_many_memories_were_shown_and_what_chance_they_are_of() -> None:
+    stages = [DemoStage(kind, kind, 2) for kind in ("shared", "off")]
+    for stage, number in zip(stages, (3, 6), strict=True):
+        stage.asked += [GainQuestion(QUESTION, True, (UUID(int=1),) * of, None) for of in (number, number - 1)]
+
+    said = demo_gain._told_of(stages, 2)
+
+    assert "shown to each: 2.5, 5.5." in said
+    assert "--seed 3" in said
+    assert [stage.as_json()["shown"] for stage in stages] == [2.5, 5.5]
 
 
 def test_the_seconds_are_those_of_the_step() -> None:

@@ -11,16 +11,18 @@ from typer.testing import CliRunner, Result
 
 from memshare.cli.learn import retriever
 from memshare.cli.learn.retriever import app
-from memshare.cli.learn.retriever_status import chart
+from memshare.cli.learn.retriever_status import _submitters, chart
 from memshare_broker.errors import MemshareError
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import OFFLINE, Settings, load_settings
+from memshare_memory.belief.trust import Standing
 from memshare_memory.encoders.encoder import BEFORE, ENCODER
 from memshare_memory.stores.open_store import open_store
 from memshare_memory.stores.store import Layout
 from memshare_trainer.consolidation.consolidation_state import Consolidated, Trial, tried
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.lesson import Figure
+from memshare_trainer.status import PoolStatus
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, make_worse
 
@@ -107,6 +109,15 @@ def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(
     assert shown.count("×") > 2
     assert "how often what is shown first helps on the older lessons would fall from" in " ".join(shown.split())
     assert "There is no version before" not in shown
+    assert "± is one standard error: of a difference (→), a worth or a mean." in " ".join(shown.split())
+
+
+def test_the_worth_of_a_submitter_stands_with_its_error_and_of_how_many_words_it_is() -> None:
+    ann = Standing(worth=0.1, error=0.05, words=3)
+
+    said = _submitters(PoolStatus.model_construct(submitters={"ann": ann}, trusted=("ann",)))
+
+    assert said == "ann +0.10 ± 0.05 of 3 words (trusted)"
 
 
 def test_the_chart_tells_better_from_worse_and_refused_lessons() -> None:

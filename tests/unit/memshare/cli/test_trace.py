@@ -7,6 +7,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
@@ -14,10 +15,11 @@ import redis
 from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.journeys import own_journey
+from memshare_broker.delivery.hops import SCORE
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import INCARNATIONS, Entry, trace_key
 from memshare_broker.settings import Settings
-from memshare_broker.wire.messages import AgentTask, Answer, Shown, Usage
+from memshare_broker.wire.messages import AgentTask, Answer, RegradePair, Shown, Usage
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered
@@ -179,3 +181,18 @@ def test_a_task_that_goes_on_says_what_is_to_come_and_whether_a_worker_is_at_it(
 
     assert "to come: answer, grade, whether it is remembered. It waits in a queue" in queued
     assert "to come: answer, grade, whether it is remembered. A worker is at it." in running
+
+
+def test_a_memory_graded_again_is_not_told_as_a_task_that_was_shown_nothing(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    pair = RegradePair(
+        journey=TASK, agent="poem", kind=None, pool="poem", rubric="poem", prompt="A lamp", answer="Red.",
+        submitter="eve", memory_id=UUID(int=1),
+    )  # fmt: skip
+    Ledger(redis_client, keep_days=1).open(SCORE.next(pair, TASK, begins=True).entry())
+
+    told = terminal.run("trace", TASK).stdout
+
+    assert "its answer" in told
+    assert "No memory was shown" not in told

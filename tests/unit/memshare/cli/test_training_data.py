@@ -10,10 +10,11 @@ import pytest
 import redis
 
 from memshare.client.pools import encoder_in_use
+from memshare_broker.delivery.hops import OFFER
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.settings import Settings
-from memshare_broker.wire.grades import Score
+from memshare_broker.wire.grades import OfferedPair, Score
 from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.belief.trust import Standing, Standings, standings_key
 from memshare_memory.door.client import MemoryClient
@@ -48,12 +49,14 @@ def exported(terminal: Terminal, file: Path, form: str, *more: str) -> tuple[dic
     return said, sorted(lines, key=lambda line: len(str(line)))
 
 
-def answered(client: redis.Redis, task_id: str, prompt: str, answer: str, total: float) -> None:
+def answered(
+    client: redis.Redis, task_id: str, prompt: str, answer: str, total: float, began: Entry | None = None
+) -> None:
     """A task that was answered, and graded with a threshold of 81."""
     ledger = Ledger(client, keep_days=1)
     body = {"prompt": prompt}
     entry = Entry(id=task_id, task="agents.poem", queue="poem", body=body, journey=task_id, stage="answer", begins=True)
-    ledger.open(entry)
+    ledger.open(began or entry)
     said = Answer(
         task_id=task_id, agent="poem", kind=None, answer=answer, model="m", memories=(), retriever_version=0,
         usage=Usage(), seconds=0,
@@ -93,6 +96,8 @@ def test_preferences_set_a_memory_against_what_was_rejected_of_the_same_prompt(
     answered(redis_client, "t1", "a  lamp", "Blue, I guess.", 40)
     answered(redis_client, "t2", "A lamp", "Also good.", 85)
     answered(redis_client, "t3", "A shoe", "Odd.", 10)
+    tried = OfferedPair(agent="poem", pool="poem", rubric="poem", prompt="A lamp", answer="Dark.", trial="strict")
+    answered(redis_client, "t4", "A lamp", "Dark.", 10, OFFER.next(tried, "t4").entry())
 
     said, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
 

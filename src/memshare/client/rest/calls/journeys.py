@@ -13,8 +13,11 @@ from memshare_broker.wire.grades import Opinion, Score
 from memshare_broker.wire.lessons import Compared, Extracted, Lesson
 from memshare_broker.wire.messages import Message, Quoted, Shown, Step, Turn, Usage
 
-What = Literal["task", "standard answer", "seed"]
-"""A standard answer begins with its agent being asked for the question, a seed has its question from the start."""
+What = Literal["task", "standard answer", "seed", "re-grading"]
+"""A standard answer begins with its agent being asked for the question, a seed has its question from the start.
+
+A re-grading is of a memory that there is: nothing is answered.
+"""
 State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
 
 
@@ -29,6 +32,9 @@ class JourneyFields(Message):
     submitter: str
     submitted: float
     prompt: str
+    remember: bool | None = Field(
+        default=None, description="whether a good answer is to be remembered; null: no task, or a sub-question of one"
+    )
     answer: str | None
     model: str | None
     memories: tuple[Shown, ...]
@@ -80,6 +86,7 @@ class BriefJourney(Message):
     """A journey in a list: some fields of the whole one; of a long prompt its beginning."""
 
     id: str
+    what: What
     state: State
     agent: str
     kind: str | None
@@ -93,11 +100,6 @@ class BriefJourney(Message):
     accepted: bool | None
     opinion: Opinion | None = Field(description="what somebody said of the answer")
     waits: str | None
-
-    @property
-    def total(self) -> float:
-        """Its score, 0 to 100; 0 of one that was not graded."""
-        return self.score.total if self.score else 0.0
 
 
 class JourneysReply(Message):

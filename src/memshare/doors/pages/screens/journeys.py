@@ -36,7 +36,7 @@ FILTERS = {
 """Field → its values, and what the filter of each is called. The address with its filters is a view to keep."""
 ORDERS: dict[str, Callable[[BriefJourney], float]] = {  # the highest first; after a minus the lowest
     "score": lambda one: one.score.total if one.score else -1.0,
-    "memories": lambda one: len(one.memories),
+    "memories": lambda one: len(one.memories) if one.what == "task" else -1.0,
     "submitted": lambda one: one.submitted,
 }
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from memshare.client.journey import Journey
 from memshare.client.replies import RecalledMemory
-from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.client.rest.calls.memories import FoundMemory
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
 from memshare.operations.forms import SearchForm
-from memshare.operations.journeys import MOST, journeys
+from memshare.operations.journeys import MOST, latest
 from memshare.operations.listings import stats
 from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
@@ -42,8 +42,8 @@ def worth(visit: Visit) -> Screen:
     """All of it, of the latest journeys and of the caller's pools."""
     backend, caller, days, agent = visit.backend, visit.caller, visit.field("days"), visit.field("agent")
     began = time.time() - 86_400 * int(days) if days in LAST and days else 0.0
-    latest = journeys(backend, caller, limit=MOST, agent=agent or None).journeys
-    graded = sorted((one for one in latest if one.score and one.submitted >= began), key=lambda one: one.submitted)
+    found = latest(backend, caller, lambda one: bool(one.remember and one.score) and agent in ("", one.agent), MOST)
+    graded = sorted((one for one in found if one.submitted >= began), key=lambda one: one.graded_at)
     try:
         learnt, missing = (retrievers(backend, caller) if caller.may("recall") else None), ""
     except NeedsExtra as error:
@@ -86,15 +86,15 @@ def go_back(visit: Visit) -> Done:
     return Done(HERE, said, undo)
 
 
-def _points(graded: Sequence[BriefJourney]) -> list[list[float | None]]:
+def _points(graded: Sequence[Journey]) -> list[list[float | None]]:
     """For the chart: times, scores with memories, with one withheld and without any, and the mean of the last 20."""
     rows, begin = [], 0
-    longest = GAP * (graded[-1].submitted - graded[0].submitted) if graded else 0.0
+    longest = GAP * (graded[-1].graded_at - graded[0].graded_at) if graded else 0.0
     for end, one in enumerate(graded, 1):
-        begin = end - 1 if one.submitted - graded[max(end - 2, 0)].submitted > longest else begin
+        begin = end - 1 if one.graded_at - graded[max(end - 2, 0)].graded_at > longest else begin
         shown = (bool(one.memories) and not one.withheld, bool(one.withheld), not one.memories and not one.withheld)
         mean = sum(each.total for each in graded[end - GROUP : end]) / GROUP if end - begin >= GROUP else None
-        rows.append([one.submitted, *(one.total if is_so else None for is_so in shown), mean])
+        rows.append([one.graded_at, *(one.total if is_so else None for is_so in shown), mean])
     return [[*column] for column in zip(*rows, strict=True)]
 
 

@@ -13,9 +13,7 @@ from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
 from memshare_broker.presence import AgentCard, Presence, announce
-from memshare_broker.wire.messages import Usage
-from memshare_llm.limits.concurrency import ServerLimit
-from memshare_llm.limits.usage import UsageLog
+from memshare_llm.limits.concurrency import Permit, ServerLimit
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import entry, text_of
 
@@ -24,27 +22,26 @@ CARD = AgentCard(name="logic", kinds=(), model=MODEL, pool="logic")
 
 
 def calls(backend: Backend, **ended: int) -> None:
-    log = UsageLog(backend.redis)
+    server = ServerLimit(backend.redis, "http://127.0.0.1:1/v1", MODEL, "answers", timeout=10)
     for outcome, number in ended.items():
         for _ in range(number):
-            log.ended(MODEL, "answers", outcome, 1.0, Usage())
-    log.flush()
+            server.leave(Permit("call", f"{MODEL}\x1fanswers\x1ftext", 1, overdue=False, joined=0), outcome, 1.0)
 
 
 def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, backend: Backend) -> None:
     calls(backend, fit=20, slow=2, yielded=30)
     assert "last" not in text_of(here.get("/now").text).split("Answers a minute")[0]
 
-    calls(backend, slow=43)
+    calls(backend, slow=2)
 
     page = here.get("/now").text
-    assert here.get("/v1/status").json()["failing"] == [f"45 of the last 65 calls of {MODEL} timed out."]
-    assert f"45 of the last 65 calls of {MODEL} timed out." in text_of(page)
+    assert here.get("/v1/status").json()["failing"] == [f"4 of the last 6 calls of {MODEL} timed out."]
+    assert f"4 of the last 6 calls of {MODEL} timed out." in text_of(page)
     assert '<div class="alarm"><dt>Model' in page
 
     calls(backend, refused=1)
     [said] = here.get("/v1/status").json()["failing"]
-    assert said == f"46 of the last 66 calls of {MODEL} failed."
+    assert said == f"5 of the last 6 calls of {MODEL} failed."
 
 
 def test_calls_that_wait_for_a_server_are_told_with_how_many_it_is_given(here: TestClient, backend: Backend) -> None:
@@ -147,4 +144,4 @@ def test_calls_that_failed_are_not_of_workers(here: TestClient, backend: Backend
 
     said = text_of(here.get("/now").text)
 
-    assert f"43 of the last 43 calls of {MODEL} timed out. 1 worker" in said
+    assert f"6 of the last 6 calls of {MODEL} timed out. 1 worker" in said

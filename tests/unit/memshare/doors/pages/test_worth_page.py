@@ -7,6 +7,7 @@ import json
 import re
 import time
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
@@ -16,11 +17,14 @@ from memshare.client.pools import encoder_in_use
 from memshare.client.replies import HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
+from memshare_broker.delivery.hops import OFFER, SCORE
+from memshare_broker.delivery.schema import ENDED, trace_key
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
+from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import AgentTask, Answer, Examples, Usage
+from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Usage
 from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
 from memshare_trainer.learn import LearnStage
 from tests.support.lessons import ENCODER, FormLabeller, lesson
@@ -276,12 +280,42 @@ def test_the_chart_has_a_column_for_each_thing_that_tasks_were_shown(
     assert "No graded task here yet" in here.get("/worth?agent=poem").text
 
 
+def test_the_chart_counts_answered_tasks_whose_good_answers_are_remembered(here: TestClient, backend: Backend) -> None:
+    answered(backend, journey="t1")
+    graded(backend, "t1", 90)
+    ask(backend, "tried", "Only tried?", 10)
+    pair: dict[str, Any] = {"agent": "logic", "pool": "logic", "rubric": "logic", "prompt": "red", "answer": "A light."}
+    by = {"kind": None, "submitter": "ada", **pair}
+    for one in (
+        OFFER.next(OfferedPair(**pair), "offered"),
+        OFFER.next(OfferedPair(**pair, trial="strict"), "trial"),
+        SCORE.next(SeedPair(journey="seed", **by), "seed", begins=True),
+        SCORE.next(PartPair(journey="part", part_of="t1", **by), "part", begins=True),
+        SCORE.next(RegradePair(journey="again", memory_id=UUID(int=1), **by), "again", begins=True),
+    ):
+        backend.client.ledger.open(one.entry())
+        graded(backend, one.journey, 20)
+
+    page, listed = here.get("/worth").text, here.get("/v1/journeys").json()["journeys"]
+
+    points = json.loads(html.unescape(re.findall(r'data-points="([^"]+)"', page)[0]))
+    assert [sorted(filter(None, column)) for column in points[1:4]] == [[], [], [20, 90]]
+    assert "Scores of the latest 2 graded tasks" in text_of(page)
+    assert "nothing submitted with remember false" in text_of(page)
+    assert {one["id"]: one["what"] for one in listed} == {
+        "t1": "task", "tried": "task", "offered": "task", "seed": "seed", "part": "task", "again": "re-grading"
+    }  # fmt: skip
+    remember = [here.get(f"/v1/journeys/{name}").json()["remember"] for name in ("t1", "tried", "part", "again")]
+    assert remember == [True, False, None, None]
+    assert "graded re-grading 20 – ada" in text_of(here.get("/").text)
+
+
 def test_the_mean_in_the_chart_begins_anew_after_a_gap(here: TestClient, backend: Backend) -> None:
     for number in range(50):
         answered(backend, journey=f"t{number}")
         graded(backend, f"t{number}", 0 if number < 25 else 100)
         at = time.time() - 900 + number + (600 if number >= 25 else 0)
-        backend.redis.hset(f"memshare:journey:t{number}", "submitted", at)
+        backend.redis.hset(trace_key(f"t{number}"), f"{ENDED}score", at)
 
     points = json.loads(html.unescape(re.findall(r'data-points="([^"]+)"', here.get("/worth").text)[0]))
 
