@@ -49,7 +49,10 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
 
     # Welch's error is .229, and Student's quantile of 19 degrees of freedom 2.093.
     stats = " ".join(terminal.run("memories", "stats").stdout.split())
-    assert "One memory more or less, poem, limerick, openai:m: +10.0 points (+9.5 to +10.5)." in stats
+    assert (
+        "One memory more or less, poem, limerick, openai:m: +10.0 points (+9.5 to +10.5), of 20 with and 10 without."
+        in stats
+    )
     said = "+10.0 ± 0.2 points (standard error; 20 tasks with all shown, 10 with one withheld at random)"
     assert f"Lift {said}" in " ".join(terminal.run("memories", "show", str(lamp.id)).stdout.split())
     LiftSums(redis_client, keep_days=1).count("poem", "x", 1.0, TaskGroup("all withheld", "a", "", ""), withheld=True)
