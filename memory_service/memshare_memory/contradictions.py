@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import Memory, folded
+from memshare_memory.memory import Memory, said
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def is_uncompared(hit: Hit, proven: Hit, similarity: float) -> bool:
     """
     if hit.judged is None or similarity < same_question(proven.memory):
         return False
-    same = folded(hit.memory.answer) == folded(proven.memory.answer)
+    same = said(hit.memory.answer) == said(proven.memory.answer)
     is_long = max(len(hit.memory.prompt or ""), len(hit.memory.answer)) > LONGEST_TEXT
     return not same and (is_long or proven.memory.id not in hit.judged)
 
@@ -329,7 +329,7 @@ def rivals_among(
         and not hit.memory.is_passage
         and hit.memory.id != memory.id
         and hit.memory.id not in asked
-        and folded(hit.memory.answer) != folded(memory.answer)
+        and said(hit.memory.answer) != said(memory.answer)
     ]
     if not found or is_invented(client, memory.agent, memory.kind):
         return []

@@ -178,9 +178,20 @@ def folded(text: str) -> str:
     return " ".join(normal(text).casefold().split())
 
 
+def said(answer: str) -> str:
+    """The same for answers that say the same: `folded`, without quotation marks around it, and what ends a sentence."""
+    return folded(answer).strip(" .!…\"'“”„«»") or folded(answer)
+
+
 def saying(answer: str) -> str:
     """The same for answers that are the same when `folded`: what a store finds them by."""
     return blake2b(folded(answer).encode(), digest_size=12).hexdigest()
+
+
+def sayings(answer: str) -> tuple[str, ...]:
+    """The values of `saying` for an answer, and for what is `said` with other ends."""
+    core = said(answer)
+    return tuple(dict.fromkeys(map(saying, (answer, core, f"{core}.", f"{core}!", f'"{core}"', f'"{core}."'))))
 
 
 def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:

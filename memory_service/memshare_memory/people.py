@@ -15,7 +15,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.wire.forms import Label
-from memshare_memory.memory import CalledWrong, Memory, saying
+from memshare_memory.memory import CalledWrong, Memory, saying, sayings
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import Store, Where, every
 
@@ -208,9 +208,11 @@ def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
 
 def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[WrongAnswer]:
     """Words of people on an answer that was called wrong, or on all of them."""
-    match = "*" if answer is None else f"{saying(answer)} *"
-    for _, text in client.hscan_iter(WRONG_ANSWERS, match=match, count=1_000):
-        yield WrongAnswer.model_validate_json(text)
+    if not client.hlen(WRONG_ANSWERS):
+        return
+    for match in ("*",) if answer is None else [f"{one} *" for one in sayings(answer)]:
+        for _, text in client.hscan_iter(WRONG_ANSWERS, match=match, count=1_000):
+            yield WrongAnswer.model_validate_json(text)
 
 
 def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
-from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt, rests_on_wrong
+from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
 from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, is_from_outside, of_own_pool
 from memshare_memory.admit.followed import followed, that_helped
@@ -79,8 +79,10 @@ class SettleStage:
         recall = self._pool()
         task = of_own_pool(recall, graded.task)
         graded = graded.model_copy(update={"task": task})
-        credited = Credited([]) if isinstance(task, PartPair) else self._crediting.graded(recall, journey, graded)
-        if isinstance(task, AgentPair):
+        is_known = graded.score.accepted and self._was_called_wrong(recall, task, graded.score)
+        is_credited = not (is_known or isinstance(task, PartPair))
+        credited = self._crediting.graded(recall, journey, graded) if is_credited else Credited([])
+        if isinstance(task, AgentPair) and not is_known:
             self._count_tries(recall.store, task, graded.score.total, credited.memories)
         self._count_near(recall, journey, graded, credited.memories)
         unused = {one.id for one in task.shown if one.share == 0}
@@ -92,7 +94,9 @@ class SettleStage:
         learnt = self._keep_learnt(task)
 
         # 3. Admit the pair to its pool.
-        settlement, following = self._admit(recall, graded, [memory.id for memory in learnt.memories])
+        settlement, following = self._admit(
+            recall, graded, [memory.id for memory in learnt.memories], called_wrong=is_known
+        )
         about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
 
@@ -184,8 +188,15 @@ class SettleStage:
         with self._turns[task.pool], self._pool.writing(alone_in=task.pool) as recall:
             return keep_learnt(recall, self._client, task, concepts=self._concepts, text_limit=self._text_limit)
 
+    def _was_called_wrong(self, recall: Recall, task: AnsweredTask, score: Score) -> bool:
+        """True if a person called the same answer to a like prompt wrong."""
+        vector = recall.vector(task.embedding, task.prompt)
+        wrong = wrong_prompts(self._client, task.pool, task.answer, task.submitter)
+        least = least_alike(task.answer, by_program=score.by_program)
+        return any(float(vector @ recall.vector(None, prompt)) >= least for prompt in wrong)
+
     def _admit(
-        self, recall: Recall, graded: GradedTask, learnt: Sequence[UUID]
+        self, recall: Recall, graded: GradedTask, learnt: Sequence[UUID], *, called_wrong: bool
     ) -> tuple[Settlement, tuple[NextMessage, ...]]:
         task, score = graded.task, graded.score
         if not score.accepted:
@@ -195,9 +206,7 @@ class SettleStage:
             reason = f"it has a text of {longest:,} characters, and a memory at most {self._text_limit:,}"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
-        wrong = wrong_prompts(self._client, task.pool, task.answer, task.submitter)
-        least = least_alike(task.answer, by_program=score.by_program)
-        if any(float(vector @ recall.vector(None, prompt)) >= least for prompt in wrong):
+        if called_wrong:
             reason = "a person called this answer wrong"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         masked = recall.masked(vector, task.prompt)
@@ -217,8 +226,8 @@ def _ended(outcome: SettlementOutcome, reason: str, memory: UUID | None = None) 
 def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -> Outcome:
     """Write the score to the memory, if it says what was graded; a score that is too low hides it.
 
-    One that was stale is not so any more, unless a person found its source wrong and the grade does not know what is
-    right, as a program does not.
+    One that was stale is not so any more, unless a person found its source wrong, or changed it, and the grade does not
+    know what is right, as a program does not.
     """
     memory = task.memory_id
     with pool.writing(alone_in=task.pool) as recall:
@@ -226,7 +235,8 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):
             reason = "the memory is gone, or says something else by now"
             return _ended("not kept", reason, memory)
-        is_unaware = rests_on_wrong(before) and (score.by_program or not task.known)
+        rests = before.status == "stale" and any(one.became in ("found wrong", "changed") for one in before.because)
+        is_unaware = rests and (score.by_program or not task.known)
         is_well = score.accepted and not is_unaware
         status = "active" if is_well and before.status == "stale" else before.status
         changes = {
@@ -242,6 +252,6 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
     note_used(client, task.pool, [memory], time.time(), well=is_well)
     again = f"it was graded again: {score.total:.1f}"
     if score.accepted:
-        unaware = "; it stays stale, for a person found wrong what it was written from, which the grade does not know"
+        unaware = "; it stays stale: a person found wrong or changed what it rests on, which the grade does not know"
         return _ended("stored", again + unaware * is_unaware, memory)
     return _ended("rejected", f"{again} is below the threshold {score.threshold:.1f}, so it is hidden", memory)

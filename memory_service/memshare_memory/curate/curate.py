@@ -19,7 +19,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, saying
+from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, sayings
 from memshare_memory.people import called_wrong, no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -310,9 +310,13 @@ class Curate:
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
         """These two, and other pairs that say the same and contradict each other, too, as far as that is known."""
-        said = [saying(each.answer) for each in (one, other)]
-        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in said)
-        rivals = self._ranking.conflicts.rivals(one.pool, [each.id for each in these]) if said[0] != said[1] else {}
+        said = [sayings(each.answer) for each in (one, other)]
+        these, those = (
+            [found for each in of for found in store.page(Where(pool=one.pool, saying=each), BATCH).memories]
+            for of in said
+        )
+        is_same = not {*said[0]}.isdisjoint(said[1])
+        rivals = {} if is_same else self._ranking.conflicts.rivals(one.pool, [each.id for each in these])
         alike = [(each, of) for each in these for of in those if of.id in rivals.get(each.id, ())]
         return [(one, other), *(pair for pair in alike if pair != (one, other))]
 

@@ -226,9 +226,11 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
 
 
 def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
-    """Answers that a person found right in place of the memory, or of its sources: it is graded beside them."""
+    """Answers that a person found right in place of the memory, or of its sources, and what those say now that somebody
+    changed: it is graded beside them."""
     sources = [one.memory for one in memory.because if one.became == "found wrong"]
     right = {one for judged in client.memories.judge([memory.id, *sources]) for one in judged.lost_to}
+    right |= {one.memory for one in memory.because if one.became == "changed"}
     there = client.memories.judge(sorted(right)) if right else []
     return tuple(one.memory.answer[:LONGEST_TEXT] for one in there)
 

@@ -36,7 +36,7 @@ from memshare_memory.belief.trust import decide as note_trust
 from memshare_memory.contradictions import same_question
 from memshare_memory.curate.requests import ConflictDecision, Forget
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
-from memshare_memory.memory import folded
+from memshare_memory.memory import said
 from memshare_memory.stores.store import Where
 
 LOOKED_AT = 100  # memories, the nearest to a question
@@ -93,7 +93,7 @@ def views(
     ids |= {one.memory.id for one in near if one.similarity >= same_question(one.memory)}
     by_answer: defaultdict[str, list[JudgedMemory]] = defaultdict(list)
     for one in _with_rivals(backend, ids):
-        by_answer[folded(one.memory.answer).rstrip(".")].append(one)
+        by_answer[said(one.memory.answer)].append(one)
     groups = [sorted(some, key=_place) for some in by_answer.values()]
     groups.sort(key=lambda some: ((True, None, False).index(_right(some)), _place(some[0])))
     place = {one.memory.id: number for number, some in enumerate(groups) for one in some}

@@ -55,7 +55,7 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded, saying
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded, sayings
 from memshare_memory.people import WRONG_ANSWERS, called_wrong, wrong_answers
 
 EXAMPLES = 20  # memories
@@ -192,7 +192,7 @@ def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, lis
 
     def is_right(one: NewMemory | Memory) -> bool:
         try:
-            if saying(one.answer) in said and getattr(one, "status", "active") != "hidden":
+            if not said.isdisjoint(sayings(one.answer)) and getattr(one, "status", "active") != "hidden":
                 refuse_wrong(client, one)
         except Conflict as error:
             why.append(f"{(one.prompt or one.answer)[:80]!r}: {error}")

@@ -21,8 +21,8 @@ from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
-from memshare_memory.memory import memory_id, saying
-from memshare_memory.people import WrongAnswer, least_alike, no_longer_wrong, note_wrong, wrong_answers
+from memshare_memory.memory import memory_id, saying, sayings
+from memshare_memory.people import WrongAnswer, called_wrong, least_alike, no_longer_wrong, note_wrong, wrong_answers
 from memshare_memory.stores.store import Where
 
 MOST = 50  # memories that still say what was called wrong
@@ -80,11 +80,14 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
         backend.client.send(CREDIT.next(verdict, name)._replace(decides=False))
     wrong = _memory_of(journey, pools[0])
     with backend.reaching():
+        alike = _also_hid(backend, journey)
+    there = [one.memory for one in backend.client.memories.judge([wrong, *alike])]
+    with backend.reaching():
+        hidden = [one for one in there if called_wrong(backend.redis, one)]  # and not by hand since
         no_longer_wrong(backend.redis, journey.answer or "", wrong)
         note(backend.redis, journey.id, TAKEN_BACK, times)
-        alike = _also_hid(backend, journey)
         unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
-    for memory in (one.memory for one in backend.client.memories.judge([wrong, *alike])):
+    for memory in hidden:
         is_its = said.hides and (memory.id == said.hid or memory.task_id == journey.id)
         if memory.status == "hidden" and memory.why_hidden is None and (is_its or memory.id in alike):
             backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
@@ -152,11 +155,14 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
         return []
     found = [source.memory.id] if source and source.memory.status == "active" else []
     answer = journey.answer or ""
-    where = Where(pool=journey.pool, status="active", saying=saying(answer))
-    with suppress(TryAgain):
-        same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
-        found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
-    return list(dict.fromkeys(found))[:MOST]
+    for each in sayings(answer):
+        where = Where(pool=journey.pool, status="active", saying=each)
+        with suppress(TryAgain):
+            same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
+            found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
+    some = list(dict.fromkeys(found))[:MOST]
+    lost = {one.memory.id for one in backend.client.memories.judge(some) if one.lost_to}  # tasks are not shown these
+    return [one for one in some if one not in lost]
 
 
 class Kept(NamedTuple):

@@ -192,6 +192,7 @@ class _Troubles:
     def __init__(self, client: Client, *, as_json: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._as_json, self._clock = client, as_json, clock
         self.redis = connect(client.settings.redis)
+        self._away: set[str] = set()  # why messages waited for a model that was away
         self._said: dict[str, tuple[float, str]] = {}  # what a trouble is known by → when it was last seen, the words
 
     def tell(self) -> Counter[str]:
@@ -200,18 +201,19 @@ class _Troubles:
         held = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
         doubts = model_doubts(self.redis, self._client.workers())
         found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
-        for model, said in failing_models(self.redis).items():
-            if not any(model in why for why in {*found, *self._said} - {model}):  # else that is said
-                found[model] = said
+        self._away |= {one.why for one in parked if one.hold == "model away"}
+        away = self._away & {*found, *self._said}  # of such a model that is said
+        fails = failing_models(self.redis).items()
+        found |= {model: said for model, said in fails if not any(model in why for why in away)}
         now = self._clock()
         for key, why in found.items():
             if key not in self._said:
                 waits = (f"{held[key]} wait: ", "yellow") if held[key] else ""
                 self._print(styled(waits, why), {"waiting": held[key], "why": why})
             self._said[key] = now, self._said.get(key, (now, why))[1]
-        fails = {model for model, ended in last_calls(self.redis).items() if ended[0] != "fit"}
+        failed = {model for model, ended in last_calls(self.redis).items() if ended[0] != "fit"}
         for key, (seen, why) in [*self._said.items()]:
-            if now - seen >= LASTS and not any(model in key for model in fails):
+            if now - seen >= LASTS and not any(model in key for model in failed):
                 del self._said[key]
                 self._print(styled(("No longer so: ", "green"), why), {"over": why})
         return Counter(one.queue for one in parked)

@@ -329,8 +329,8 @@ def views(
 ) -> None:
     """Show all answers of a pool to one question: who holds each of them, and how it fared.
 
-    Answers to nearly the same question count, and what contradicts them. They are one view where only case, spaces and
-    the full stop differ. What a person found right stands first, and what is hidden, stale or found wrong last.
+    Answers to nearly the same question count, and what contradicts them. They are one view where only case, spaces,
+    quotation marks and their end differ. What a person found right stands first, what is hidden, stale or wrong last.
 
     Example: memshare memories views "When is the museum closed?" --pool reasoning
     """

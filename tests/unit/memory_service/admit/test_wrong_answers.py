@@ -50,6 +50,7 @@ def settled(settle: SettleStage, pair: GradedTask) -> Settlement:
     ("prompt", "answer", "outcome"),
     [
         (PROMPT, OIL.upper(), "not kept"),
+        (PROMPT, f'"{OIL.removesuffix(".")}"', "not kept"),
         (LIKE, OIL, "not kept"),
         (LIKE, "No, clean them.", "stored"),
         (UNLIKE, OIL, "stored"),

@@ -18,6 +18,7 @@ from memshare_memory.curate.curate import Curate, hide_expired
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
@@ -147,3 +148,15 @@ def test_an_answer_that_was_called_wrong_before_it_was_settled_confirms_nothing(
     run(settle, recall, one, "early", 95)
 
     assert (curate.get(one.id).confirmed, in_vain(redis_client)) == (None, [str(one.id)])
+
+
+def test_an_answer_that_is_known_to_be_wrong_confirms_and_credits_nothing(
+    curate: Curate, settle: SettleStage, recall: Recall, one: Memory, redis_client: redis.Redis
+) -> None:
+    about = {"memory": one.id, "pool": "poem", "prompt": "Another lamp again", "submitter": "ada", "by": "cleo"}
+    note_wrong(redis_client, "it says again.", WrongAnswer(journey="first", curated=True, **about))
+
+    run(settle, recall, one, "again", 95)
+
+    [(_, credibility, _)] = curate.judge([one.id])
+    assert (curate.get(one.id).confirmed, credibility.credits) == (None, 0)

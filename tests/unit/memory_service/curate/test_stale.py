@@ -89,16 +89,25 @@ def test_a_stale_memory_is_shown_again_once_a_person_keeps_or_rewrites_it(
     assert set(shown(recall)) == {TUESDAYS, kept.answer, "On Tuesdays."}
 
 
-@pytest.mark.parametrize(("score", "status"), [(90, "active"), (40, "hidden")])
+@pytest.mark.parametrize(
+    ("score", "known", "status"), [(90, (TUESDAYS,), "active"), (90, (), "stale"), (40, (), "hidden")]
+)
 def test_a_stale_memory_that_is_graded_again_is_active_or_hidden(
-    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory, score: float, status: str
+    curate: Curate,
+    recall: Recall,
+    pool: Pool,
+    redis_client: redis.Redis,
+    statement: Memory,
+    score: float,
+    known: tuple[str, ...],
+    status: str,
 ) -> None:
     derived = wrote(recall, f"{QUESTION} now", statement)
     curate.edit(Edit(id=statement.id, answer=TUESDAYS))
 
     again = graded(recall, derived.prompt or "", derived.answer, score=score)
     SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run(
-        "regraded", as_pair(RegradePair, again, model=None, memory_id=derived.id)
+        "regraded", as_pair(RegradePair, again, model=None, memory_id=derived.id, known=known)
     )
 
     assert curate.get(derived.id).status == status

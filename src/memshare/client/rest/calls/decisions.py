@@ -84,7 +84,7 @@ class ConflictCalls(Calls[Asked]):
     ) -> ViewsReply:
         """Who says what: all answers of a pool to the question of a memory, or to a `question`, hidden ones, too.
 
-        Answers are one view where only case, spaces and the full stop differ.
+        Answers are one view where only case, spaces, quotation marks and their end differ.
         """
 
 

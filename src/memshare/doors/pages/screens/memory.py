@@ -9,6 +9,7 @@ from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
 from memshare.client.rest.calls.decisions import SubmitterReply
+from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
@@ -36,14 +37,20 @@ def do_to_several(visit: Visit) -> Done | Screen:
     others = [one for one in found if one.memory.status != status]
     changed = [(one.memory.id, one.memory.status) for one in others]
     if changed and visit.field("journey"):  # they say what was found wrong of its answer, as hiding them has to know
-        journey = own_journey(visit.backend, visit.caller, visit.field("journey"))
-        note_hidden(visit.backend, visit.caller, journey, [one for one, _ in changed], hidden=status == "hidden")
+        note_hidden(
+            visit.backend, visit.caller, _journey(visit), [one for one, _ in changed], hidden=status == "hidden"
+        )
     for one in others:
         edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
+    if wrong := [one.called_wrong for one in others if status == "active" and one.called_wrong]:
+        said += f" {len(wrong)} of them had been called wrong, and may be remembered again."
     if not changed:
         said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
-    return Done(visit.back or _back(visit), said, _undo(visit, changed, status))
+    journeys = {one.journey or "" for one in wrong} or {visit.field("journey")}
+    return Done(
+        visit.back or _back(visit), said, _undo(visit, changed, status, journeys.pop() if len(journeys) == 1 else "")
+    )
 
 
 @PAGES.action("/pool/several/forget")
@@ -74,12 +81,16 @@ def _chosen(visit: Visit) -> list[UUID]:
     return chosen
 
 
-def _undo(visit: Visit, changed: Sequence[tuple[UUID, Status]], status: Status) -> str:
+def _journey(visit: Visit) -> JourneyReply:
+    return own_journey(visit.backend, visit.caller, visit.field("journey"))
+
+
+def _undo(visit: Visit, changed: Sequence[tuple[UUID, Status]], status: Status, journey: str) -> str:
     """Where a POST takes it back; nowhere for a stale memory, which somebody has to decide on."""
     if not changed or any(before == "stale" for _, before in changed):
         return ""
     back = {"do": "show" if status == "hidden" else "hide", "id": ",".join(str(one) for one, _ in changed)}
-    back |= {"back": visit.back or _back(visit), **visit.given("journey")}
+    back |= {"back": visit.back or _back(visit), "journey": journey}
     return f"/pool/several?{urlencode(back, safe=',')}"
 
 
@@ -148,15 +159,20 @@ def put_text_back(visit: Visit) -> Done:
 def set_status(visit: Visit) -> Done:
     """Hide a memory, let it be shown again, or take that back."""
     memory_id = _id(visit)
-    before = get(visit.backend, visit.caller, memory_id).memory.status
+    before, back = get(visit.backend, visit.caller, memory_id), visit.back
+    if visit.field("status") == "hidden" and visit.field("journey"):  # it was called wrong before
+        note_hidden(visit.backend, visit.caller, _journey(visit), [memory_id], hidden=True)
     now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
-    back = visit.back
-    return Done(back or f"/memories/{memory_id}", SAID[now.memory.status], back_to(now, before, back))
+    wrong, said = before.called_wrong, SAID[now.memory.status]
+    if wrong and now.memory.status == "active":
+        said = f"It is shown again, and what {wrong.by} called wrong may be remembered again."
+    to = back_to(now, before.memory.status, back, (wrong and wrong.journey) or "")
+    return Done(back or f"/memories/{memory_id}", said, to)
 
 
-def back_to(now: MemoryReply, before: Status, back: str) -> str:
+def back_to(now: MemoryReply, before: Status, back: str, journey: str = "") -> str:
     """Where a POST takes a change of the status back, as long as nobody has changed the memory meanwhile."""
-    query = urlencode({"status": before, "version": now.version, "back": back})
+    query = urlencode({"status": before, "version": now.version, "back": back, "journey": journey})
     return f"/memories/{now.memory.id}/status?{query}" if before != now.memory.status else ""
 
 

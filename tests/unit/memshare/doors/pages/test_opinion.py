@@ -194,6 +194,33 @@ def test_what_still_says_so_is_named_and_hidden_with_one_button(
     assert memory.get(like).status == "active"
 
 
+def test_an_answer_is_wrong_with_another_end_too_and_undoing_its_return_keeps_that(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+    hide_all(here)
+    brought = {"pool": "logic", "prompt": PROMPT, "kind": "riddle", "agent": "logic"}
+    address = f"/memories/{shelf['logic']}"
+
+    def refused() -> set[int]:
+        return {
+            here.post("/v1/memories", json={**brought, "answer": one}).status_code for one in ("A light!", '"a light"')
+        }
+
+    assert refused() == {409}
+
+    page = here.get(address).text
+    [version] = {*re.findall(r'name="version" value="([^"]*)"', page)}
+    shown = here.post(f"{address}/status", data={"status": "active", "version": version}, headers=FROM_PAGE).text
+    [undo] = re.findall(rf'action="({address}/status[?][^"]+)"', shown)
+    here.post(html.unescape(undo), headers=FROM_PAGE)
+
+    assert memory.get(UUID(shelf["logic"])).status == "hidden"
+    assert "called its answer wrong" in here.get(address).text
+    assert refused() == {409}
+
+
 def hide_all(client: TestClient) -> str:
     """The page after all that says so was hidden."""
     page = client.get("/journeys/t1").text
