@@ -126,7 +126,7 @@ _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 def decode(raw: bytes, name: str) -> str:
     """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
-    if raw.startswith(b"PK\x03\x04"):
+    if raw.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):  # .xlsx, and .xls of before
         raise BadInput(f'{name} is a workbook, or another zip file. Save a workbook as "CSV UTF-8".')
     for mark, encoding in _MARKS.items():
         if raw.startswith(mark):
@@ -215,7 +215,7 @@ def table_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
                     f"{name}:{rows.line_num}: {len(cells)} cells, and the header has {len(columns)} columns."
                 )
             elif any(cells):
-                yield rows.line_num, dict(zip(columns, map(_cell, cells), strict=False))
+                yield rows.line_num, dict.fromkeys(columns) | dict(zip(columns, map(_cell, cells), strict=False))
     except csv.Error as error:
         raise BadInput(f"{name}:{rows.line_num}: no row of a table: {error}.") from error
 

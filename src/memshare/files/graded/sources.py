@@ -44,6 +44,8 @@ def graded_runs(records: Iterable[Record], source: Source) -> list[GradedRun]:
         if source == "table" and records:
             columns = ", ".join(one_line(repr(name)) for name in [*records[0]][:20])
             raise BadInput(f"Nothing was imported: the table has the columns {columns}. Expected is {expected}.")
+        if source == "table":
+            raise BadInput(f"Nothing was imported: the table has no rows. Expected is {expected}.")
         raise BadInput(
             f"Nothing was imported: no run of {source} stands in it. Each record is expected to be: {expected}."
         )

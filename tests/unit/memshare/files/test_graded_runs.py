@@ -206,6 +206,16 @@ def test_a_table_without_scores_is_taken_as_it_is() -> None:
     assert [one.score for one in choose(runs, RunChoice("table", pool="logic"), {}, "me", 100).memories] == [None]
 
 
+def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path) -> None:
+    file = tmp_path / "short.csv"
+    file.write_text("prompt,answer\nWhat is E?,E\nWhat is D?\nWhat is F?\n", "utf-8")
+
+    chosen = choose(read_runs([file], "table"), RunChoice("table", pool="logic"), {}, "me", 100)
+
+    assert [one.answer for one in chosen.memories] == ["E"]
+    assert [len(some) for some in chosen.left_out.values()] == [2]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -223,6 +233,7 @@ def test_a_table_without_scores_is_taken_as_it_is() -> None:
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),
         (b"PK\x03\x04 a workbook", 'Save a workbook as "CSV'),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1 an older one", 'Save a workbook as "CSV'),
         (b"PAR1 columns", "save it as CSV"),
     ],
 )  # fmt: skip
