@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 from memshare.client.replies import AgentReply
 from memshare.client.rest.calls.journeys import BriefJourney
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.journeys import again, cancel, journeys, own_journey
+from memshare.operations.journeys import MOST, again, cancel, journeys, own_journey
 from memshare.operations.listings import agents, stats
 from memshare.operations.operating import retry
 from memshare.operations.serving import form_of, has_decided
@@ -48,9 +48,11 @@ def recent(visit: Visit) -> Screen:
     there = agents(backend, caller)
     asked = visit.given("agent", "submitter", *FILTERS)
     given = {name: value for name, value in asked.items() if name != "within"}
+    more = visit.given("more")
+    limit = MOST if more else SHOWN
     if within := asked.get("within"):
         given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
-    wanted = checked(form_of(journeys), "What is listed", **given, limit=SHOWN)
+    wanted = checked(form_of(journeys), "What is listed", **given, limit=limit)
     found = journeys(backend, caller, **dict(wanted)).journeys
     order = visit.field("order") or "submitted"
     key = ORDERS.get(order.removeprefix("-"), ORDERS["submitted"])
@@ -61,7 +63,9 @@ def recent(visit: Visit) -> Screen:
             "journeys": sorted(found, key=key, reverse=not order.startswith("-")),
             "chosen": asked.get("agent") or _asked_last(visit, () if asked else found) or _with_memories(visit, there),
             "filters": _filters(asked),
-            "asked": asked,
+            "asked": {**asked, **more},
+            "is_cut": len(found) == limit,
+            "most": MOST,
             "order": order,
             "is_part": bool(asked),
             "is_offline": any(one.workers and one.model == OFFLINE for one in there),
@@ -138,7 +142,7 @@ def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str,
     something and there is a page of journeys, or all are done."""
     said = any(one.opinion and one.opinion.by == visit.caller.name for one in found)
     decided = said or has_decided(visit.backend)
-    if visit.pools is None or (decided and len(found) == SHOWN):
+    if visit.pools is None or (decided and len(found) >= SHOWN):
         return []
     first = stats(visit.backend, visit.caller).first_help
     helps = first.in_words if first else "takes graded tasks"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from memshare.operations.backend import Backend
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, text_of
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, entry, graded, text_of
 from tests.unit.memshare.doors.test_needs import contradictory
 
 BROWSER = {"accept": "text/html,application/xhtml+xml"}
@@ -76,6 +77,19 @@ def test_journeys_are_sorted_by_a_heading_too(here: TestClient, backend: Backend
     page = here.get("/?accepted=true&order=score").text
     assert '<a href="/?accepted=true&amp;order=-score">Score ↓</a>' in page
     assert headings(page)[-1] == "When"
+
+
+def test_a_list_that_is_cut_says_so_and_has_more(here: TestClient, backend: Backend) -> None:
+    for number in range(31):
+        backend.client.ledger.open(entry(f"t{number}", "answer"))
+
+    page = here.get("/?state=queued")
+    [more] = re.findall(r'These are the latest 30: <a href="([^"]+)">the latest 200</a>', page.text)
+    assert page.text.count('href="/journeys/t') == 30
+
+    whole = here.get(html.unescape(more)).text
+    assert whole.count('href="/journeys/t') == 31
+    assert "These are the latest" not in whole
 
 
 def test_a_journey_is_headed_by_its_question_and_its_memories_by_the_figures_that_differ(
