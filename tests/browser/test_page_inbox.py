@@ -166,8 +166,14 @@ def test_what_is_stale_of_one_statement_is_one_card_and_is_decided_together_with
         expect(item).to_contain_text("Piers of")
         expect(item.get_by_text("repeats its words")).to_have_count(1)
         expect(boxes).to_have_count(3)
+        expect(page.locator(".item input:checked")).to_have_count(1)
         require_readable(page)
 
+        def tick_all() -> None:
+            for box in boxes.all():
+                box.check()
+
+        tick_all()
         press(item, "s")
         expect(page.locator(".notice.good")).to_contain_text("Kept, and shown again: 3 memories.")
         expect(item).to_have_count(0)
@@ -176,6 +182,7 @@ def test_what_is_stale_of_one_statement_is_one_card_and_is_decided_together_with
         expect(item).to_contain_text("This was forgotten.")
         assert statuses(deployment, written) == ["stale"] * 3
 
+        tick_all()
         press(item, "d")
         expect(page.locator(".notice.good")).to_contain_text("Forgotten: 3 memories.")
         page.get_by_role("button", name="Undo").click()
@@ -183,6 +190,7 @@ def test_what_is_stale_of_one_statement_is_one_card_and_is_decided_together_with
         assert statuses(deployment, written) == ["stale"] * 3
 
         kept = page.locator(f".item input[value='{written[1]}']")
+        tick_all()
         kept.uncheck()
         item.focus()
         page.evaluate("htmx.trigger(document.body, 'changed')")  # what was unticked stays so as the page changes

@@ -201,8 +201,13 @@ def _answer(client: Client, lines: list[TaskLine], priority: int, patience: floa
 def _say_what_is_left(failed: list[str], unanswered: int, patience: float) -> None:
     for error in failed[:SHOWN_ERRORS]:
         errors.print(error, style="red")
+    if len(failed) > SHOWN_ERRORS:
+        errors.print(f"And {len(failed) - SHOWN_ERRORS} more.", style="red")
     if failed:
-        errors.print("`memshare dead list` shows them; after `memshare dead retry --all`, the same command goes on.")
+        errors.print(
+            "`memshare dead list` shows them, unless they were dropped; after `memshare dead retry --all`, the same"
+            " command goes on. With `--run` and a new name it asks all lines anew."
+        )
     if unanswered:
         errors.print(
             f"{counted(unanswered, 'line has', 'lines have')} no answer, and none came for {patience:g} s. What has"

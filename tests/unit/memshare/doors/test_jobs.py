@@ -157,6 +157,7 @@ def test_a_cluster_is_summed_up_at_its_button_and_shown_anew(
         backend, cluster(3), cluster(4), cluster(5, summary=(said,)), cluster(6, summary=(said,), is_stale=True)
     )
     before = here.get("/map?pool=logic").text
+    assert 'action="/map/logic/ask"' in before  # a pool can be asked without concepts, too
     button = {"kind": "summary", "pool": "logic", "clusters": "3", "back": "/map?pool=logic#cluster-3"}
 
     page = here.post("/jobs", data=button, headers=FROM_PAGE).text
