@@ -185,8 +185,8 @@ def _conflicts(look: Look) -> Iterator[Need]:
         for of, against in permutations(one.memory for one in each.memories):
             held[of.pool, saying(of.answer), saying(against.answer)].add(of.submitter)
     for one in found:
-        # One that lost to another memory is not shown, whatever is said of these two.
-        if not one.confirmed and not any(each.lost_to for each in one.memories):
+        # One that is hidden or lost to another memory is not shown, whatever is said of these two.
+        if not one.confirmed and not any(each.lost_to or each.memory.status == "hidden" for each in one.memories):
             first, second = (each.memory for each in one.memories)
             said = permutations(saying(each.answer) for each in (first, second))
             need = Need(

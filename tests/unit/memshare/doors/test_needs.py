@@ -57,6 +57,19 @@ def test_a_contradiction_needs_somebody_until_a_person_has_decided(
     assert here.post("/v1/conflicts", json=nonsense).status_code == 422
 
 
+def test_a_contradiction_of_a_hidden_memory_needs_nobody_until_that_is_shown_again(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    hidden, _ = contradictory(memory, redis_client)
+
+    counts = []
+    for status in ("hidden", "active"):
+        memory.edit(Edit(id=UUID(hidden), status=status))
+        counts.append(here.get("/v1/needs").json()["total"])
+
+    assert counts == [0, 1]
+
+
 def test_a_check_that_broke_needs_somebody_until_it_was_mended(here: TestClient, redis_client: redis.Redis) -> None:
     for pool in ("logic", "poem"):
         here.post("/v1/memories", json={"pool": pool, "answer": "A light.", "new_pool": True})
