@@ -91,8 +91,9 @@ def test_a_demo_that_is_ended_in_a_folder_of_ones_own_says_what_becomes_of_it(tm
     command = [sys.executable, "-m", "memshare", "demo", "--data", "named"]
     group = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL, "text": True, "cwd": tmp_path}
     process = subprocess.Popen(command, env=terminal.environment, **group)  # type: ignore[call-overload]
-    while "… starting Redis" not in process.stdout.readline():  # it is waited for by now
-        assert process.poll() is None
+    told = iter(process.stdout.readline, "")
+    assert any(line.startswith("starting Redis") for line in told)
+    assert next(told)  # of the same step or the next: it is waited for by now
 
     process.terminate()
 
