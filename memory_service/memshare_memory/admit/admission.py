@@ -221,13 +221,13 @@ def that_stands(memory: Memory, rivals: Sequence[Memory], wrong: Collection[UUID
 
 def is_a_persons(memory: Memory) -> bool:
     """True if a person brought it in, changed or hid it, or found its source wrong: no task takes its place."""
-    is_decided = memory.status == "hidden" or rests_on_wrong(memory)
+    is_decided = memory.status == "hidden" or is_stale_as(memory, "found wrong")
     return memory.task_id is None or memory.score is None or bool(memory.history) or is_decided
 
 
-def rests_on_wrong(memory: Memory) -> bool:
-    """True if it is stale as a person found wrong what it was written from."""
-    return memory.status == "stale" and any(cause.became == "found wrong" for cause in memory.because)
+def is_stale_as(memory: Memory, *became: Became) -> bool:
+    """True if it is stale as one of these became of what it was written from."""
+    return memory.status == "stale" and any(cause.became in became for cause in memory.because)
 
 
 def why_it_stands(rival: Memory) -> str:

@@ -18,7 +18,7 @@ from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
-from memshare_memory.admit.admission import Admission, StoredStatements, keep_learnt
+from memshare_memory.admit.admission import Admission, StoredStatements, is_stale_as, keep_learnt
 from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, is_from_outside, of_own_pool
 from memshare_memory.admit.followed import followed, that_helped
@@ -190,8 +190,10 @@ class SettleStage:
 
     def _was_called_wrong(self, recall: Recall, task: AnsweredTask, score: Score) -> bool:
         """True if a person called the same answer to a like prompt wrong."""
+        wrong = [*wrong_prompts(self._client, task.pool, task.answer, task.submitter)]
+        if not wrong:
+            return False
         vector = recall.vector(task.embedding, task.prompt)
-        wrong = wrong_prompts(self._client, task.pool, task.answer, task.submitter)
         least = least_alike(task.answer, by_program=score.by_program)
         return any(float(vector @ recall.vector(None, prompt)) >= least for prompt in wrong)
 
@@ -235,8 +237,7 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
         if before is None or (before.prompt, before.answer) != (task.prompt, task.answer):
             reason = "the memory is gone, or says something else by now"
             return _ended("not kept", reason, memory)
-        rests = before.status == "stale" and any(one.became in ("found wrong", "changed") for one in before.because)
-        is_unaware = rests and (score.by_program or not task.known)
+        is_unaware = is_stale_as(before, "found wrong", "changed") and (score.by_program or not task.known)
         is_well = score.accepted and not is_unaware
         status = "active" if is_well and before.status == "stale" else before.status
         changes = {

@@ -311,10 +311,7 @@ class Curate:
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
         """These two, and other pairs that say the same and contradict each other, too, as far as that is known."""
         said = [sayings(each.answer) for each in (one, other)]
-        these, those = (
-            [found for each in of for found in store.page(Where(pool=one.pool, saying=each), BATCH).memories]
-            for of in said
-        )
+        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in said)
         is_same = not {*said[0]}.isdisjoint(said[1])
         rivals = {} if is_same else self._ranking.conflicts.rivals(one.pool, [each.id for each in these])
         alike = [(each, of) for each in these for of in those if of.id in rivals.get(each.id, ())]

@@ -76,7 +76,7 @@ class Where:
     task_id: str | None = None
     without_task: bool = False  # only those that no task made: what people brought in
     parents: Sequence[UUID] | None = field(default=None)  # memories that were shown at least one of these
-    saying: str | None = None  # value of `memshare_memory.memory.saying` for the answer
+    saying: str | Sequence[str] | None = None  # value of `memshare_memory.memory.saying` for the answer, or several
     ids: Sequence[UUID] | None = None
     ids_not: Sequence[UUID] = ()  # none of these
     created_from: float | None = None

@@ -20,7 +20,7 @@ from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
-from memshare_llm.limits.concurrency import last_calls, servers_now
+from memshare_llm.limits.concurrency import servers_now
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
@@ -59,10 +59,10 @@ FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
 FAILURES = {"slow": "timed out", "refused": "were too many", "misfit": "were of no use", "away": "found no server"}
 
 
-def failing_models(client: redis.Redis) -> dict[str, str]:
-    """A sentence for each model of whose last calls half or more failed, by model."""
+def failing_models(calls: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """A sentence for each model of whose `last_calls` half or more failed, by model."""
     said = {}
-    for model, ended in sorted(last_calls(client).items()):
+    for model, ended in sorted(calls.items()):
         there = next((at for at, one in enumerate(ended) if one != "away"), len(ended))
         counted = [one for at, one in enumerate(ended) if at < there or one != "away"]  # it is there again
         failed = [one for one in counted if one != "fit"]

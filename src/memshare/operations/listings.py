@@ -36,6 +36,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Parked
+from memshare_llm.limits.concurrency import last_calls
 from memshare_memory.belief.lift import tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
@@ -56,7 +57,8 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
-        failing = (*failing_models(backend.redis).values(), *no_room(backend.redis)) if caller.pools is None else ()
+        calls = last_calls(backend.redis) if caller.pools is None else {}
+        failing = (*failing_models(calls).values(), *no_room(backend.redis)) if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},

@@ -155,11 +155,10 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
         return []
     found = [source.memory.id] if source and source.memory.status == "active" else []
     answer = journey.answer or ""
-    for each in sayings(answer):
-        where = Where(pool=journey.pool, status="active", saying=each)
-        with suppress(TryAgain):
-            same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
-            found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
+    where = Where(pool=journey.pool, status="active", saying=sayings(answer))
+    with suppress(TryAgain):
+        same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
+        found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
     some = list(dict.fromkeys(found))[:MOST]
     lost = {one.memory.id for one in backend.client.memories.judge(some) if one.lost_to}  # tasks are not shown these
     return [one for one in some if one not in lost]

@@ -39,6 +39,12 @@ def test_a_command_that_lacks_packages_says_in_one_line_which_extra_brings_them(
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"memshare: {named}\n")
 
 
+def ended(code: str) -> tuple[int, str]:
+    """The status with which a Python of its own ends that runs this, and its errors."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
 def test_the_help_of_a_command_is_told_without_its_packages() -> None:
     done = light("report", "--help")
 
@@ -55,10 +61,9 @@ def test_the_client_and_every_command_that_needs_no_extra_are_there_without_one(
         f"for name in {names}: load(name)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-
+    status, errors = ended(code)
     assert "submit" in names
-    assert done.returncode == 0, done.stderr
+    assert status == 0, errors
 
 
 def test_every_group_of_calls_of_the_client_is_there_without_an_extra() -> None:
@@ -71,9 +76,7 @@ def test_every_group_of_calls_of_the_client_is_there_without_an_extra() -> None:
         "print(memory.concepts, memory.needs)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stderr) == (0, "")
+    assert ended(code) == (0, "")
 
 
 def test_rest_and_the_pages_take_the_extra_serve_alone() -> None:
@@ -85,9 +88,7 @@ def test_rest_and_the_pages_take_the_extra_serve_alone() -> None:
         "for one in iter_modules(screens.__path__, 'memshare.doors.pages.screens.'): import_module(one.name)"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-
-    assert (done.returncode, done.stderr) == (0, "")
+    assert ended(code) == (0, "")
 
 
 def test_what_is_no_module_of_an_extra_is_another_error() -> None:

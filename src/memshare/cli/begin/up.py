@@ -201,17 +201,17 @@ class _Troubles:
         held = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
         doubts = model_doubts(self.redis, self._client.workers())
         found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
-        self._away |= {one.why for one in parked if one.hold == "model away"}
-        away = self._away & {*found, *self._said}  # of such a model that is said
-        fails = failing_models(self.redis).items()
-        found |= {model: said for model, said in fails if not any(model in why for why in away)}
+        calls = last_calls(self.redis)
+        self._away = {one.why for one in parked if one.hold == "model away"} | (self._away & self._said.keys())
+        fails = failing_models(calls).items()  # of a model that is away that is said
+        found |= {model: said for model, said in fails if not any(model in why for why in self._away)}
         now = self._clock()
         for key, why in found.items():
             if key not in self._said:
                 waits = (f"{held[key]} wait: ", "yellow") if held[key] else ""
                 self._print(styled(waits, why), {"waiting": held[key], "why": why})
             self._said[key] = now, self._said.get(key, (now, why))[1]
-        failed = {model for model, ended in last_calls(self.redis).items() if ended[0] != "fit"}
+        failed = {model for model, ended in calls.items() if ended[0] != "fit"}
         for key, (seen, why) in [*self._said.items()]:
             if now - seen >= LASTS and not any(model in key for model in failed):
                 del self._said[key]

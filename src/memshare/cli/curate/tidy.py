@@ -94,12 +94,12 @@ def untidy(
             }
         )
         return
-    by_id = {memory.id: memory for memory in memories}
+    keys = {memory.id: memory.key for memory in memories}
     same, other = ([one for one in same if bool(one.differ) == differ] for differ in (False, True))
     _print(
         f"Nearly the same: {len(same):,}",
         ("cosine", "id", "and", "prompt"),
-        [(*pair(one), one_line(by_id[one.memories[0]].key)) for one in same[:limit]],
+        [(*pair(one), one_line(keys[one.memories[0]])) for one in same[:limit]],
     )
     _print(
         f"Of nearly the same question, with another answer: {len(other):,}",
@@ -109,15 +109,12 @@ def untidy(
     _print(
         f"Of few words: {len(short_ones):,}",
         ("words", "usually", "id", "prompt"),
-        [
-            (one.words, f"{one.usual:g}", short_id(one.memory), one_line(by_id[one.memory].key))
-            for one in short_ones[:limit]
-        ],
+        [(one.words, f"{one.usual:g}", short_id(one.memory), one_line(keys[one.memory])) for one in short_ones[:limit]],
     )
     _print(
         f"In {days} days shown to no task that was graded: {len(unused):,}",
         ("id", "prompt"),
-        [(short_id(one), one_line(by_id[one].key)) for one in unused[:limit]],
+        [(short_id(one), one_line(keys[one])) for one in unused[:limit]],
     )
     console.print("`memshare memories show ID` shows one whole, `edit` and `forget` change it.", style="dim")
 

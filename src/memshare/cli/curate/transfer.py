@@ -320,11 +320,10 @@ def import_memories(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Bring memories in from a file; twice is the same as once. One line that cannot be read, and nothing is imported;
-    rows of a table without a prompt or an answer are left out, and counted.
+    """Bring memories in from a file; twice is the same as once. One line that cannot be read, and nothing is imported.
 
-    Exported memories come back as they were exported. Of other lines, those that the pool has already stay as they are.
-    Graded runs of another tool (--from) come in where they have a prompt, an answer and a score that is high enough.
+    Exported memories come back as they were exported; others that the pool has already stay as they are. Runs of other
+    tools (--from) and rows of tables come in with a prompt, an answer and a score that is high enough; others do not.
 
     Example: memshare memories import pool.jsonl
 

@@ -19,7 +19,7 @@ from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
 from memshare_llm.doubts import Doubts
-from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit
+from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit, last_calls
 from tests.support.terminal import Terminal
 
 
@@ -57,7 +57,7 @@ def test_a_model_whose_calls_fail_is_said_at_once_and_no_more_soon_after_they_go
     terminal: Terminal, redis_client: redis.Redis, outcome: Outcome
 ) -> None:
     def told() -> list[str]:
-        return [*failing_models(redis_client).values()]
+        return [*failing_models(last_calls(redis_client)).values()]
 
     end_calls(redis_client, "fit", 200)
     end_calls(redis_client, outcome, 2)
@@ -75,11 +75,13 @@ def test_a_model_whose_calls_fail_is_said_at_once_and_no_more_soon_after_they_go
 
 def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.Redis) -> None:
     end_calls(redis_client, "away", 6)
-    assert [*failing_models(redis_client).values()] == ["6 of the last 6 calls of openai:small found no server."]
+    assert [*failing_models(last_calls(redis_client)).values()] == [
+        "6 of the last 6 calls of openai:small found no server."
+    ]
 
     end_calls(redis_client, "slow", 1)
 
-    assert failing_models(redis_client) == {}
+    assert failing_models(last_calls(redis_client)) == {}
 
 
 def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
