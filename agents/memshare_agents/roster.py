@@ -14,12 +14,17 @@ from memshare_broker.presence import AgentCard, agent_files
 from memshare_broker.settings import Settings
 from memshare_broker.settings_file import ChatModel
 from memshare_broker.toml_files import TomlForm, load
+from memshare_broker.wire.forms import InWords
 from memshare_broker.wire.messages import MAX_MEMORIES, Name
 from memshare_broker.wire.spaces import AgentPools
 from memshare_memory.memory import Mode
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
-ToolPlace = Annotated[str, StringConstraints(pattern=r"^(https?://\S+|[^:]+\.py:[A-Za-z]\w*)$")]
+ToolPlace = Annotated[
+    str,
+    StringConstraints(pattern=r"^(https?://\S+|[^:]+\.py:[A-Za-z]\w*)$"),
+    InWords("the address of an MCP server, such as 'https://example.org/mcp', or FILE.py:FUNCTION"),
+]
 OF_ENGINE = frozenset({"models", "limits", "tools", "database"})  # keys that only the file of an engine's agent has
 
 

@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from memshare.operate.data_folder import connected
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.stores.store import Where
 from tests.support import prepared_python
 from tests.support.chat_script import Answer
@@ -145,6 +148,22 @@ def test_passages_whose_replies_do_not_fit_are_left_out_and_named(deployment: De
 
     assert "2 passages are left out" in errors
     assert [len(some) for some in of(deployment, "bell.txt")] == [10, 10]
+
+
+def test_a_fact_that_was_called_wrong_is_left_out_and_named_and_its_passage_is_done(
+    running: Deployment, deployment: Deployment, tmp_path: Path
+) -> None:
+    word = WrongAnswer(memory=UUID(int=1), pool=POOL, prompt="How often?", submitter="bob", curated=True, by="cora")
+    with connected(running.client.settings) as client:
+        note_wrong(client, "the mill of Brenmoor turns in snow", word)
+    file = document(tmp_path, "night.txt", "in rain", "in snow")
+
+    said, errors = run(deployment, file, "--yes")
+
+    assert "Left out: 'The mill of Brenmoor turns in snow.': This answer was called wrong by 'cora'" in errors
+    assert "Imported 1 memory from 2 passages" in said
+    facts, passages = of(deployment, "night.txt")
+    assert ([one.answer for one in facts], len(passages)) == (["The mill of Brenmoor turns in rain."], 2)
 
 
 def test_facts_are_of_documents_alone(deployment: Deployment, tmp_path: Path) -> None:

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, GetCoreSchemaHandler, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.same_text import is_blank
 
 NAME = r"[a-z][a-z0-9_-]{0,40}"
 """The whole of a name, as a regular expression."""
+
+
+@dataclass(frozen=True)
+class InWords:
+    """Words of what a pattern expects, after it: whoever gave something else reads these, and no regular expression."""
+
+    expected: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        words = f"expected {self.expected}"
+        return core_schema.custom_error_schema(handler(source), "expected", custom_error_message=words)
 
 
 T = TypeVar("T", bound=BaseModel)

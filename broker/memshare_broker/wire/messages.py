@@ -10,7 +10,7 @@ from uuid import NAMESPACE_DNS, UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from memshare_broker.wire.forms import NAME, Label, Moment, Share
+from memshare_broker.wire.forms import NAME, InWords, Label, Moment, Share
 from memshare_broker.wire.same_text import is_blank
 from memshare_broker.wire.spaces import MOST_SPACES, Spaces
 
@@ -61,7 +61,9 @@ MAX_MEMORIES = 20
 MAX_LEARNT = 20
 MAX_PARTS = 5
 
-Name = Annotated[str, StringConstraints(pattern=f"^{NAME}$")]
+Name = Annotated[
+    str, StringConstraints(pattern=f"^{NAME}$"), InWords("up to 41 letters (a-z), digits, - and _, the first a letter")
+]
 Priority = Annotated[int, Field(ge=0, le=9)]
 USUAL_PRIORITY, LOWEST_PRIORITY = 3, 9
 """0 goes first."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.forms import NAME, Label, one_line
+from memshare_broker.wire.forms import NAME, InWords, Label, one_line
 
 SUBMITTER = "{submitter}"
 MOST_SPACES = 5
@@ -21,7 +21,9 @@ RESERVED = frozenset({"anonymous", "documents", "unknown"})
 """Submitters who are nobody: who gave no name, the documents that an agent reads, and who cannot be told any more."""
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,60}")
 _SPACE = rf"{NAME}(/\{{submitter\}})?"
-Space = Annotated[str, StringConstraints(pattern=f"^{_SPACE}$")]
+Space = Annotated[
+    str, StringConstraints(pattern=f"^{_SPACE}$"), InWords(f"a name such as 'team', or 'mine/{SUBMITTER}'")
+]
 """A pool as an agent's file names it: `team`, or `mine/{submitter}`."""
 
 

@@ -19,7 +19,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, sayings
+from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, sayings
 from memshare_memory.people import called_wrong, no_longer_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -309,12 +309,18 @@ class Curate:
                     no_longer_stale(recall, children, {each.id}, "found wrong")
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
-        """These two, and other pairs that say the same and contradict each other, too, as far as that is known."""
-        said = [sayings(each.answer) for each in (one, other)]
-        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in said)
-        is_same = not {*said[0]}.isdisjoint(said[1])
+        """These two, and others that say the same, and contradict each other as far as is known, or answer the same."""
+        both = [sayings(each.answer) for each in (one, other)]
+        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in both)
+        is_same = said(one.answer) == said(other.answer)
         rivals = {} if is_same else self._ranking.conflicts.rivals(one.pool, [each.id for each in these])
-        alike = [(each, of) for each in these for of in those if of.id in rivals.get(each.id, ())]
+        asked = {each.id: said(each.prompt or "") for each in (one, other, *these, *those)}
+        alike = [
+            (each, of)
+            for each in (() if is_same else these)
+            for of in those
+            if of.id in rivals.get(each.id, ()) or (asked[each.id], asked[of.id]) == (asked[one.id], asked[other.id])
+        ]
         return [(one, other), *(pair for pair in alike if pair != (one, other))]
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:

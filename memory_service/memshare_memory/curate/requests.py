@@ -9,7 +9,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from memshare_broker.wire.forms import Label, Moment, Percent, Written
+from memshare_broker.wire.forms import InWords, Label, Moment, Percent, Written
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.messages import Message, Name
 from memshare_memory.memory import KNOWLEDGE, ForgottenMemory, Memory, Status
@@ -129,7 +129,7 @@ class TrashRequest(Message):
     submitter: str | None = None
     pools: tuple[str, ...] | None = None
     ids: tuple[UUID, ...] = ()
-    prefix: str = Field(default="", pattern=r"^[0-9a-f-]{0,36}$")
+    prefix: Annotated[str, Field(pattern=r"^[0-9a-f-]{0,36}$"), InWords("the beginning of an id")] = ""
     limit: int = Field(default=50, ge=1, le=1_000)
 
 

@@ -24,7 +24,7 @@ from memshare_broker.delivery.hops import (
     Hop,
     R,
 )
-from memshare_broker.delivery.journey_records import ended_at
+from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, ended_at
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.grades import OfferedPair, QuestionTask, Score, Settlement
@@ -183,7 +183,8 @@ def _put_together(task_id: str, records: Record) -> Journey:
         "prompt": question.question if question else begun.prompt,
         "submitted": records.get("submitted", dead.died if dead else 0),
         "feedback": {name.split()[1]: worth for name, worth in records.items() if name.startswith("feedback ")},
-        "opinion": records.get("opinion"),
+        "opinion": records.get(OPINION),
+        "also_hid": records.get(ALSO_HID, ()),
         "score": score,
         "accepted": score and score.accepted,
         "lesson": lesson,

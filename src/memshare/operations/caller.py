@@ -17,7 +17,7 @@ from memshare.client.errors import Forbidden, NotFound, NoToken
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.logs import ids
 from memshare_broker.presence import AgentCard
-from memshare_broker.wire.forms import checked
+from memshare_broker.wire.forms import InWords, checked
 from memshare_broker.wire.messages import Message, Name
 from memshare_broker.wire.spaces import RESERVED, SUBMITTER, owner_of
 from memshare_memory.belief.trust import GROUPS
@@ -97,7 +97,11 @@ TOKENS = "memshare:tokens"
 PREFIX = "msh"
 _OF_NOBODY = f"{', '.join(sorted(RESERVED))} stand for submitters who are nobody, and who has the name reads theirs."
 
-TokenName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,60}$")]
+TokenName = Annotated[
+    str,
+    StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]{0,60}$"),
+    InWords("up to 61 letters (A-Z, a-z), digits and -, the first a letter or a digit"),
+]
 
 
 class Token(Message):

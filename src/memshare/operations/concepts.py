@@ -38,7 +38,7 @@ from memshare.operations.submitting import submit
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, Settings
-from memshare_broker.wire.forms import Label, Written
+from memshare_broker.wire.forms import InWords, Label, Written
 from memshare_broker.wire.messages import MAX_MEMORIES
 from memshare_concepts.decisions import Decisions, Merge, similar_id
 from memshare_concepts.open_questions import OpenQuestion, OpenQuestions, Rounds, State, rounds_of
@@ -191,7 +191,9 @@ def decide(
     merge: Annotated[tuple[Name, Name] | None, Field(description="a name, and the concept that it means")] = None,
     split: Annotated[Name | None, Field(description="the name whose merge is taken back")] = None,
     apart: Annotated[tuple[Name, Name] | None, Field(description="two names that are two concepts")] = None,
-    dismiss: Annotated[str | None, Field(pattern=f"^({'|'.join(KINDS)}):.", max_length=1_000)] = None,
+    dismiss: Annotated[
+        str | None, Field(pattern=f"^({'|'.join(KINDS)}):.", max_length=1_000), InWords("the id of a gap")
+    ] = None,
     bring_back: Annotated[str | None, Field(max_length=1_000, description="the id of what was dismissed")] = None,
 ) -> DecidedReply:
     """Note what a person decides; raises `BadInput` for names that are one concept already."""

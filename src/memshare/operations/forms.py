@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, JsonValue, StringConstraints
 
 from memshare.client.rest.calls.memories import ListedStatus
-from memshare_broker.wire.forms import Label, Written
+from memshare_broker.wire.forms import InWords, Label, Written
 from memshare_broker.wire.messages import MAX_MEMORIES, Turn
 from memshare_memory.curate.requests import GivenMemory
 from memshare_memory.door.messages import Conditions
@@ -16,7 +16,11 @@ from memshare_memory.memory import Mode
 from memshare_memory.stores.store import MOST_ORDERED, SortKey
 
 LONGEST_KEY = 200  # characters of an idempotency key
-Key = Annotated[str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$")]
+Key = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=r"^[!-~]+$"),
+    InWords(f"1 to {LONGEST_KEY} letters, digits and other signs of ASCII, without a space"),
+]
 """A key of the client's own: the same request with the same key is done once."""
 
 

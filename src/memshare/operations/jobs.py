@@ -20,7 +20,7 @@ from memshare.operations.caller import Caller, audit
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
-from memshare_broker.wire.forms import Label
+from memshare_broker.wire.forms import InWords, Label
 from memshare_concepts.open_questions import Told
 from memshare_concepts.quoting import EXAMPLES, LONGEST, MOST_CHARACTERS
 from memshare_llm.chat import CHARACTERS_PER_TOKEN
@@ -42,7 +42,11 @@ TOKENS: dict[JobKind, int] = {
 """Of the memories in a call of the agents' model, at most."""
 MOST_CLUSTERS = 4  # of new questions: each then has two examples, and all of them eight
 ClusterNumbers = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1, max_length=MOST_CLUSTERS)]
-RubricPath = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$")]
+RubricPath = Annotated[
+    str,
+    Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,60}$"),
+    InWords("up to 61 letters (a-z), digits, - and _, the first a letter or a digit"),
+]
 
 
 @serves(Jobs.list, right="admin")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -56,7 +56,7 @@ from memshare_memory.curate.requests import (
 )
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded, sayings
-from memshare_memory.people import WRONG_ANSWERS, called_wrong, wrong_answers
+from memshare_memory.people import WRONG_ANSWERS, WrongAnswer, called_wrong, wrong_answers
 
 EXAMPLES = 20  # memories
 
@@ -188,28 +188,35 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
 
 def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
     """The memories of a file without those that are shown and called wrong, and why, each named by its first words."""
-    said, why = {str(field).split()[0] for field in client.hkeys(WRONG_ANSWERS)}, list[str]()
+    known, why = defaultdict[str, list[WrongAnswer]](list), list[str]()
+    for field, text in client.hscan_iter(WRONG_ANSWERS, count=1_000):
+        known[str(field).split()[0]].append(WrongAnswer.model_validate_json(text))
 
     def is_right(one: NewMemory | Memory) -> bool:
-        try:
-            if not said.isdisjoint(sayings(one.answer)) and getattr(one, "status", "active") != "hidden":
-                refuse_wrong(client, one)
-        except Conflict as error:
-            why.append(f"{(one.prompt or one.answer)[:80]!r}: {error}")
-            return False
-        return True
+        words = [word for each in sayings(one.answer) for word in known.get(each, ())]
+        fault = "" if getattr(one, "status", "active") == "hidden" else _called_wrong(one, words)
+        if fault:
+            why.append(f"{(one.prompt or one.answer)[:80]!r}: {fault}")
+        return not fault
 
     return found._replace(whole=[*filter(is_right, found.whole)], pairs=[*filter(is_right, found.pairs)]), why
 
 
 def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
     """Raise `Conflict` if whoever curates called this answer to this prompt wrong, and nobody took that back."""
-    for said in wrong_answers(client, given.answer):
+    if fault := _called_wrong(given, wrong_answers(client, given.answer)):
+        raise Conflict(fault)
+
+
+def _called_wrong(given: GivenMemory | Memory, words: Iterable[WrongAnswer]) -> str:
+    """A sentence that says who called this answer to this prompt wrong, of `words` on this answer; empty for nobody."""
+    for said in words:
         if said.curated and said.pool == given.pool and folded(said.prompt) == folded(given.prompt or said.prompt):
-            raise Conflict(
+            return (
                 f"This answer was called wrong by {said.by!r} (journey {said.journey or 'unknown'!r}), so it is not "
                 "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
             )
+    return ""
 
 
 @serves(Memories.edit, "EditForm", right="curate", decides=True, answer="The ferry takes dogs on a lead.")

@@ -37,7 +37,7 @@ from memshare_memory.admit.followed import followed
 from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Cause, Memory, saying
+from memshare_memory.memory import Cause, Memory, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
 from memshare_scorer.rubric import rubric_files
@@ -183,17 +183,22 @@ def _conflicts(look: Look) -> Iterator[Need]:
     held: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
     for each in found:
         for of, against in permutations(one.memory for one in each.memories):
-            held[of.pool, saying(of.answer), saying(against.answer)].add(of.submitter)
+            held[of.pool, said(of.answer), said(against.answer)].add(of.submitter)
+    cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
     for one in found:
         # One that is hidden or lost to another memory is not shown, whatever is said of these two.
         if not one.confirmed and not any(each.lost_to or each.memory.status == "hidden" for each in one.memories):
             first, second = (each.memory for each in one.memories)
-            said = permutations(saying(each.answer) for each in (first, second))
+            both = permutations(said(each.answer) for each in (first, second))
             need = Need(
                 kind="conflict", key=f"conflict {first.id} {second.id}", since=max(first.created, second.created),
                 pool=first.pool, memories=one.memories, claims=one.claims,
             )  # fmt: skip
-            yield need.model_copy(update=_speaks(*one.memories, [len(held[first.pool, *each]) for each in said]))
+            need = need.model_copy(update=_speaks(*one.memories, [len(held[first.pool, *each]) for each in both]))
+            cards[first.pool, *sorted({said(first.key), said(second.key)})].append(need)
+    for some in cards.values():
+        oldest, *others = sorted(some, key=lambda each: (each.since or 0.0, each.key))
+        yield oldest.model_copy(update={"others": tuple(others)})
 
 
 def _submitters(look: Look) -> Iterator[Need]:

@@ -124,6 +124,15 @@ def note_hidden(
             note_wrong(backend.redis, one.answer, word)
 
 
+def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:
+    """The memories that were hidden with a wrong answer, as they say the same, and still are."""
+    with suppress(TryAgain):
+        return [
+            one.memory.id for one in backend.client.memories.judge(journey.also_hid) if one.memory.status == "hidden"
+        ]
+    return []
+
+
 def _also_hid(backend: Backend, journey: JourneyReply) -> set[UUID]:
     return {UUID(str(one)) for one in noted(backend.redis, journey.id, ALSO_HID) or ()}
 

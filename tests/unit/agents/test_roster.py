@@ -124,11 +124,11 @@ def test_a_card_says_which_model_an_agent_has(tmp_path: Path) -> None:
         ("memories = 2", "memory = 2", "cook.toml:5: memory: no such key is known here"),
         ("memories = 2", "memories = 21", "cook.toml:5: memories: Input should be less than or equal to 20"),
         ('pool = "kitchen"', "", "cook.toml:1: name its 'pool', or several as 'pools': one"),
-        ('pool = "kitchen"', 'pool = "My Kitchen"', "cook.toml:3: pool: String should match pattern"),
+        ('pool = "kitchen"', 'pool = "My Kitchen"', "cook.toml:3: pool: expected a name such as 'team'"),
         ('"Write one soup."', '"  "', "cook.toml:8: kinds.soup.instructions: String should have at least 1 character"),
         ('instructions = "Write one soup."', "", "cook.toml:7: 'kinds.soup.instructions' is missing."),
         ('recall = "hybrid"', 'recall = "magic"', "cook.toml:11: kinds.bread.recall: Input should be 'dense' or"),
-        ("[kinds.soup]", "[kinds.Soup]", "cook.toml:7: kinds.Soup: String should match pattern"),
+        ("[kinds.soup]", "[kinds.Soup]", "cook.toml:7: kinds.Soup: expected up to 41 letters (a-z)"),
     ],
 )
 def test_a_broken_file_is_refused_with_file_line_and_reason(tmp_path: Path, old: str, new: str, expected: str) -> None:

@@ -169,7 +169,8 @@ def trace(
     if (said := journey.opinion) is not None:
         hides = ", which hides what it became" if said.hides else ""
         told = f"{said.by} said that the answer is {said.found} (feedback {said.reward:g})"
-        console.print(f"{told}{hides}")
+        also = counted(len(journey.also_hid), "memory that says so was", "memories that say so were")
+        console.print(f"{told}{hides}{f'; {also} hidden with it' if journey.also_hid else ''}")
     if journey.waits is not None:
         console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
     elif journey.message is not None:

@@ -148,6 +148,9 @@ def add(
         refuse_wrong(backend.redis, new)
     [added] = client.memories.add([new])
     note("add", memory_id=added, pool=pool)
+    if (status := client.memories.get(added).status) != "active":
+        shows = f"`memshare memories edit {short_id(added)} --status active` shows it again."
+        errors.print(f"It is in the pool already, but {status}: {shows}", style="yellow")
     print_json({"id": str(added)}) if as_json else print_text(str(added))
 
 

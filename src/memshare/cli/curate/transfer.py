@@ -136,6 +136,7 @@ def _bring_in_facts(client: Client, chat: Chat, title: str, group: Sequence[Memo
         for passage, statements in zip(group, told.of_each, strict=True)
         for statement in statements
     ]
+    facts = _without_wrong(client, PairsFile(facts, [], [])).whole
     new = new_ids(client, [one.id for one in facts])
     fresh = {one.id: one for one in reversed(facts) if one.id in new}  # of a fact that is said twice, the first
     client.memories.restore([*fresh.values(), *group])
@@ -357,10 +358,7 @@ def import_memories(
         pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
         found = read_pairs(file, pool, pool_of_agent, submitter, limit, cards, wrong)
     refuse(wrong(found), "Nothing was imported.")
-    with connected(client.settings) as redis_client:
-        found, refused = without_wrong(redis_client, found)
-    for why in refused:
-        errors.print(f"Left out: {why}", style="yellow")
+    found = _without_wrong(client, found)
     if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
@@ -382,6 +380,15 @@ def import_memories(
         console.print(f"{counted(len(ids) - each, 'line', 'lines')} left out: the same again as an earlier line.")
     if left_out:
         console.print(f"{counted(left_out, 'line')} left out: an answer with the weight 0 is no example.")
+
+
+def _without_wrong(client: Client, found: PairsFile) -> PairsFile:
+    """The memories of a file without those that say what was called wrong, each of which is named."""
+    with connected(client.settings) as redis_client:
+        found, refused = without_wrong(redis_client, found)
+    for why in refused:
+        errors.print(f"Left out: {why}", style="yellow")
+    return found
 
 
 def _bring_in(client: Client, found: PairsFile) -> None:

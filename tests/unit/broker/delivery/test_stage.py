@@ -61,4 +61,6 @@ def test_what_is_wrong_with_a_message_is_said_in_one_line(body: dict[str, Any], 
 
 
 def test_what_is_wrong_with_a_plain_value_names_no_field() -> None:
-    assert readable(fault_of(Name, "No Name"), "The pool").startswith("The pool: String should match pattern")
+    assert readable(fault_of(Name, "No Name"), "The pool") == (
+        "The pool: expected up to 41 letters (a-z), digits, - and _, the first a letter."
+    )

@@ -365,3 +365,19 @@ def test_copies_of_two_that_contradict_each_other_are_decided_alike_and_taken_ba
     say(curate, None, wrong, right)
     assert {one.confirmed for one in curate.conflicts("poem")} == {False}
     assert curate.get(child.id).status == "active"
+
+
+def test_what_says_the_same_to_the_same_question_is_decided_alike_though_nobody_compared_it(
+    curate: Curate, recall: Recall, redis_client: redis.Redis
+) -> None:
+    wrong, right = (wrote(recall, QUESTION, answer=answer) for answer in (MONDAYS, TUESDAYS))
+    copy = wrote(recall, QUESTION.upper(), answer=f"{MONDAYS.rstrip('.')}!")
+    elsewhere = wrote(recall, f"{QUESTION} And in May?", answer=MONDAYS)
+    links = Conflicts(redis_client)
+    links.judge("poem", wrong.id, right.id, "contradict")
+
+    say(curate, right, wrong, right)
+    assert links.wrong("poem", [one.id for one in (wrong, copy, elsewhere, right)]) == {wrong.id, copy.id}
+
+    say(curate, None, wrong, right)
+    assert links.wrong("poem", [wrong.id, copy.id]) == set()

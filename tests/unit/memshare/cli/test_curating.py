@@ -20,7 +20,7 @@ from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.people import WrongAnswer, note_wrong
@@ -441,3 +441,16 @@ def test_an_import_leaves_out_what_was_called_wrong_and_names_it(
 
     assert "Imported 1 memory: 1 new" in done.stdout
     assert "Left out: 'A lamp?': This answer was called wrong by 'cora'" in " ".join(done.stderr.split())
+
+
+def test_adding_what_is_hidden_in_the_pool_says_so_and_how_to_show_it(terminal: Terminal, memory: MemoryClient) -> None:
+    known = add(memory, "It shines.")
+    words = ("memories", "add", "It shines.", "--pool", "poem")
+    assert terminal.run(*words).stderr == ""
+    memory.edit(Edit(id=UUID(known), status="hidden"))
+
+    done = terminal.run(*words)
+
+    assert done.stdout.strip() == known
+    told = " ".join(done.stderr.split())
+    assert f"but hidden: `memshare memories edit {known[:8]} --status active` shows it again." in told

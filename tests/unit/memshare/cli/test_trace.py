@@ -16,9 +16,11 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.journeys import own_journey
 from memshare_broker.delivery.hops import SCORE
+from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, note
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import INCARNATIONS, Entry, trace_key
 from memshare_broker.settings import Settings
+from memshare_broker.wire.grades import Opinion
 from memshare_broker.wire.messages import AgentTask, Answer, RegradePair, Shown, Usage
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -196,3 +198,15 @@ def test_a_memory_graded_again_is_not_told_as_a_task_that_was_shown_nothing(
 
     assert "its answer" in told
     assert "No memory was shown" not in told
+
+
+def test_what_was_hidden_as_it_says_the_same_is_counted(terminal: Terminal, redis_client: redis.Redis) -> None:
+    answered(redis_client, [], None)
+    note(redis_client, TASK, OPINION, Opinion(by="cora", reward=0, hides=True).model_dump(mode="json"))
+    assert "hidden with it" not in terminal.run("trace", TASK).stdout
+
+    note(redis_client, TASK, ALSO_HID, [str(UUID(int=1)), str(UUID(int=2))])
+
+    told = " ".join(terminal.run("trace", TASK).stdout.split())
+    assert "which hides what it became; 2 memories that say so were hidden with it" in told
+    assert json.loads(terminal.run("trace", TASK, "--json").stdout)["also_hid"] == [str(UUID(int=1)), str(UUID(int=2))]

@@ -172,6 +172,28 @@ def test_what_was_called_wrong_comes_back_hidden_as_it_was_exported(
     assert [*memory.every(Where())] == [hidden]
 
 
+def test_what_was_called_wrong_is_looked_up_once_for_a_whole_file(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    call_wrong(redis_client)
+
+    def looks(*lines: object) -> int:
+        before = calls(redis_client)
+        assert ask(here, *lines, dry_run=True)["left_out"] == len(lines)
+        return calls(redis_client) - before
+
+    assert memory.stats()
+    one = looks(PAIR)
+    assert one > 0
+    assert looks(*({**PAIR, "answer": f"A clock{end}"} for end in (".", "!", ""))) == one
+
+
+def calls(client: redis.Redis) -> int:
+    """How often the hashes of Redis were searched."""
+    found = client.info("commandstats")
+    return sum(found.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("hscan", "hkeys", "hgetall"))
+
+
 def call_wrong(client: redis.Redis) -> None:
     about = {"prompt": "What has hands?", "by": "cora", "journey": "t1"}
     own = memory_id("logic", "What has hands?", "A clock.")

@@ -354,9 +354,9 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
 ) -> None:
     contradictory(memory, redis_client)
     typed, copy = (
-        Memory(id=memory_id("logic", prompt, "It is red."), pool="logic", prompt=prompt, answer="It is red.",
+        Memory(id=memory_id("logic", prompt, "It is red."), pool="logic", prompt=prompt, answer=f"It is red{end}",
                submitter=who, created=1.0)
-        for prompt, who in (("The door?", "ada"), ("And the door?", "bob"))
+        for prompt, who, end in (("The door?", "ada", "."), ("And the door?", "bob", ""))
     )  # fmt: skip
     made = typed.model_copy(update={"id": memory_id("logic", "x", "Blue."), "answer": "It is blue.", "task_id": "t1"})
     memory.restore([typed, made])
@@ -375,3 +375,38 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
 
     memory.restore([typed.model_copy(update={"score": 80}), made.model_copy(update={"score": 95})])
     assert (str(made.id), "its answer was graded 95 of 100, the other's 80") in speaks()
+
+
+def test_contradictions_of_one_question_are_one_thing_to_decide_on_and_none_is_lost(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    red, green, blue, other = (
+        memory.add([NewMemory(pool="logic", prompt=prompt, answer=answer, new_pool=True)])[0]
+        for prompt, answer in (
+            ("Which lamp?", "Red."),
+            ("which lamp?", "Green."),
+            ("Which lamp?", "Blue."),
+            ("Who?", "I."),
+        )
+    )
+    links = Conflicts(redis_client)
+    for one, another in ((red, green), (red, blue), (green, blue), (green, other)):
+        links.judge("logic", one, another, "contradict")
+
+    found = here.get("/v1/needs").json()
+    card = next(one for one in found["needs"] if one["others"])
+
+    assert found["total"] == len(found["needs"]) == 2
+    assert ids_of(card) == {str(red), str(green)}, "the oldest"
+    assert [ids_of(one) for one in card["others"]] == [{str(red), str(blue)}, {str(green), str(blue)}]
+    page = here.get("/inbox").text
+    assert page.count('class="item card"') == 2
+    assert "2 more contradictions of this question" in page
+    for one in (card, *card["others"]):
+        two = [each["memory"]["id"] for each in one["memories"]]
+        assert f'name="one" value="{two[0]}"><input type="hidden" name="other" value="{two[1]}"' in page
+    assert page.count('data-key="a"') == 2, "a key presses what stands first on its card"
+
+    here.post("/v1/conflicts", json={"memories": [str(red), str(green)], "contradict": True, "right": str(red)})
+    left = here.get("/v1/needs").json()["needs"]
+    assert [(ids_of(one), one["others"]) for one in left] == [({str(red), str(blue)}, [])]

@@ -58,6 +58,9 @@ class JourneyFields(Message):
     opinion: Opinion | None = Field(
         default=None, description="what somebody said of the answer, by one `reward` of feedback"
     )
+    also_hid: tuple[UUID, ...] = Field(
+        default=(), description="the memories that were hidden with it, as they say the same as a wrong answer"
+    )
     hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
     details_dropped: bool = Field(
         default=False, description="whether its details are gone: steps, ranges of the grade, lesson, concepts, `hops`"

@@ -54,6 +54,7 @@ class Need(Message):
         description="of a conflict and of duplicates the older one first; of a question the nearest; the stale ones "
         "of one cause, each with all its causes in `because`; of a recheck those that nobody confirmed",
     )
+    others: tuple[Need, ...] = Field(default=(), description="later conflicts about the same question")
     better: UUID | None = Field(default=None, description="of two the one for which more speaks, where anything does")
     speaks: str | None = None
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
@@ -93,9 +94,9 @@ class NeedsCalls(Calls[Asked]):
     def list(self, *, limit: int = 100) -> NeedsReply:
         """Everything in your pools that needs a person, the oldest first.
 
-        Memories that contradict each other and nobody has decided on, stale ones, those of one cause together, checks
-        that broke, and memories that nothing has confirmed for 90 days of use, with the right `recall`; dead letters,
-        and rubrics that nobody has approved, with `admin`. With `recall` also
+        Memories that contradict each other and nobody has decided on, those of one question together, stale ones, those
+        of one cause together, checks that broke, and memories that nothing has confirmed for 90 days of use, with the
+        right `recall`; dead letters, and rubrics that nobody has approved, with `admin`. With `recall` also
         submitters whom ten words have not proven, questions that were proposed or asked in vain, memories proposed for
         another pool, and of pools for which that was asked lately names that may mean one concept, 20 of a pool at a
         time, and duplicates.

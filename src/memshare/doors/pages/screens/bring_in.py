@@ -21,8 +21,9 @@ def bring_in_one(visit: Visit) -> Done:
     given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
     form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
     added = add(visit.backend, visit.caller, form)
-    back = visit.back
-    return Done(back or f"/memories/{added.memory.id}", f"It is in the pool.{ask_again(back)}")
+    back = visit.back if (status := added.memory.status) == "active" else ""
+    said = f".{ask_again(back)}" if status == "active" else f", but {status}: if it is right, show it again here."
+    return Done(back or f"/memories/{added.memory.id}", f"It is in the pool{said}")
 
 
 @PAGES.screen("/pool/import")

@@ -17,7 +17,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
 from memshare.operations.memories import find_forgotten, get
-from memshare.operations.opinions import REMEMBERED, is_wrong, kept, may_say, may_take_back, still_shown
+from memshare.operations.opinions import REMEMBERED, also_hidden, is_wrong, kept, may_say, may_take_back, still_shown
 from memshare.operations.search import share_of
 from memshare.operations.sharing import give_feedback
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
@@ -215,6 +215,7 @@ def journey(visit: Visit) -> Screen:
             "currency": prices.currency,
             "misled": misleading,
             "still_shown": still_shown(backend, caller, found, source),
+            "also_hidden": also_hidden(backend, found),
             "is_wrong": is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
             "kept": kept(backend, caller, found),

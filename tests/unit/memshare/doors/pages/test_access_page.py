@@ -16,6 +16,7 @@ from memshare.operations.caller import local_caller
 from memshare.operations.operating import note_backup, revoke
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
+from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE
 
 ALARM, DAY = 'class="alarm"', 86_400
 
@@ -106,3 +107,16 @@ def test_an_unknown_token_is_not_found_and_where_no_token_may_do_everything_each
     tokened("bea", "recall")
 
     assert revoke(backend, local_caller(), "bea").left == 1
+
+
+def test_a_name_that_no_token_can_have_is_refused_in_words(here: TestClient) -> None:
+    wanted = {"name": "ada lovelace", "may": ["admin"]}
+
+    told = [
+        here.post("/v1/tokens", json=wanted).json()["detail"],
+        text_of(here.post("/access", data={**wanted, "do": "create"}, headers=FROM_PAGE).text),
+    ]
+
+    for one in told:
+        assert "expected up to 61 letters (A-Z, a-z), digits and -, the first a letter or a digit" in one
+        assert "pattern" not in one

@@ -190,8 +190,20 @@ def test_what_still_says_so_is_named_and_hidden_with_one_button(
     assert [memory.get(one).status for one in (UUID(shelf["logic"]), like, unlike)] == ["hidden", "hidden", "active"]
     assert "still shown" not in done.text
     [undo] = re.findall(r'action="(/pool/several[?][^"]+)"', done.text)
+    later = here.get("/journeys/t1").text
+    both = sorted((UUID(shelf["logic"]), like), key=str)
+    links = " , ".join(f"memory {str(one)[:8]}" for one in both)
+    assert f"2 memories that say so are hidden with it: {links} . Taking that back shows them again." in card(later)
+    assert here.get("/v1/journeys/t1").json()["also_hid"] == [*map(str, both)]
+    memory.edit(Edit(id=like, status="active"))
+    assert f"1 memory that says so is hidden with it: memory {shelf['logic'][:8]} ." in card(
+        here.get("/journeys/t1").text
+    )
+    memory.edit(Edit(id=like, status="hidden"))
     assert here.post(html.unescape(undo), headers=FROM_PAGE).url.path == "/journeys/t1"
     assert memory.get(like).status == "active"
+    assert "hidden with it" not in here.get("/journeys/t1").text
+    assert here.get("/v1/journeys/t1").json()["also_hid"] == []
 
 
 def test_an_answer_is_wrong_with_another_end_too_and_undoing_its_return_keeps_that(

@@ -175,6 +175,19 @@ def test_once_a_memory_is_forgotten_the_right_fact_is_brought_in_from_the_journe
     assert backend.client.memories.stats().by_pool["poem"] == 1
 
 
+def test_what_is_brought_in_though_it_is_hidden_there_says_so_and_how_it_is_shown_again(
+    here: TestClient, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    memory.edit(Edit(id=UUID(shelf["logic"]), status="hidden"))
+    given = {"pool": "logic", "prompt": "red lamp by the sea", "answer": "A light.", "back": "/journeys/t1"}
+
+    brought = here.post("/pool", data=given, headers=FROM_PAGE)
+
+    assert brought.url.path == f"/memories/{shelf['logic']}"
+    assert "It is in the pool, but hidden: if it is right, show it again here." in text_of(brought.text)
+    assert "Show it again" in brought.text
+
+
 def hidden(page: str, form: str) -> dict[str, str]:
     """The hidden fields of a form, by the id of what it stands in."""
     part = page[page.index(f'id="{form}"') :].split("</form>")[0]
