@@ -78,7 +78,7 @@ def test_no_mix_of_groups_makes_or_turns_a_difference(points: float) -> None:
 
     assert found is not None
     assert found.points == pytest.approx(points)
-    # Of each group ten and ninety tasks, which spread by 10, say as much as 36 and 36; what lies between groups, nothing.
+    # Ten and ninety tasks of each, which spread by 10, say as much as 36 and 36; what lies between groups, nothing.
     assert found.high - found.low == pytest.approx(2 * 1.994 * 10 * sqrt(2 / 36), rel=0.12)
 
 
