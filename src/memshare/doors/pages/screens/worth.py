@@ -1,4 +1,4 @@
-"""Does it help: what memories were measured to do, scores over time, and what the retriever has learnt."""
+"""Does it help: what memories were measured to do, scores one after the other, and what the retriever has learnt."""
 
 from __future__ import annotations
 
