@@ -16,7 +16,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -158,11 +158,10 @@ def _figures(
         share = took.get("cached", 0) / max(took.get("prompt tokens", 0), 1)
         calls = {"calls": took.get("calls", 0) + took.get("other calls", 0), "tokens": took.get("tokens", 0)}
         rows[name] = measured.of_arm(orders) | calls | {"cached": round(share, 3)}
-    compare = partial(measured.difference, found.get("memshare", {}))
-    for other in ("alone", "own"):
-        if other in found and "memshare" in found:
-            for phase in ("unseen", "stream"):
-                rows[f"memshare − {other}, {phase}"] = compare(found[other], phase)
+    for other, one in combinations(sorted(found, key=ARMS.index), 2):
+        for phase in ("unseen", "stream"):
+            if phase == "unseen" or "possible" not in (one, other):  # the stream of that is the one of own
+                rows[f"{one} − {other}, {phase}"] = measured.difference(found[one], found[other], phase, sets)
     kinds = {name: measured.by_kind(orders, sets) for name, orders in found.items()}
     rows |= {f"{name}, by kind": of_kind for name, of_kind in kinds.items() if of_kind}
     if "poisoned" in found:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from statistics import mean
 from typing import Any
 
-import numpy as np
-
 from benchmarks.stream.arms import Answered
 from benchmarks.stream.tasks import TaskSet
+from memshare.operations.helps import RIGHT, of_pairs
 
 QUARTERS = 4
 EDGE = 100  # tasks at the beginning and at the end of a stream
-ROUNDS = 4_000  # of the bootstrap
 
 Orders = Mapping[int, Sequence[Answered]]
 """By the number of the order: all of an arm's answers."""
@@ -36,32 +34,30 @@ def of_arm(orders: Orders) -> dict[str, Any]:
     }
 
 
-def difference(one: Orders, other: Orders, phase: str) -> dict[str, Any]:
+def difference(one: Orders, other: Orders, phase: str, sets: Mapping[int, TaskSet]) -> dict[str, Any]:
     """How much more one arm has right than another of the same tasks in the same orders.
 
-    The interval is that of 95 % of a paired bootstrap over the tasks: a task's orders stay together. One task won and
-    one lost are added for it, as by Bonett and Price (2012): without a loss no interval could reach below 0.
+    The interval of 95 % is that of pairs with one won and one lost added (Bonett and Price, 2012): without a loss none
+    could reach below 0. Tasks of a form count together, so in all orders, and those of a kind by themselves. There is
+    none of fewer than ten forms.
     """
-    paired: dict[int, list[float]] = {}
-    for order in one.keys() & other.keys():
+    pairs: list[tuple[float, float]] = []
+    forms: list[Hashable] = []
+    for order in sorted(one.keys() & other.keys()):
         theirs = {answer.place: answer.right for answer in other[order] if answer.phase == phase}
         for answer in one[order]:
             if answer.phase == phase and answer.place in theirs:
-                place = answer.place if phase == "unseen" else 100_000 * order + answer.place
-                paired.setdefault(place, []).append(float(answer.right) - float(theirs[answer.place]))
-    if not paired:
-        return {"difference": None, "low": None, "high": None, "won": 0, "lost": 0}
-    values = np.array([mean(some) for some in paired.values()])
-    known = np.append(values, (1, -1))
-    drawn = np.random.default_rng(1).integers(0, len(known), (ROUNDS, len(known)))
-    low, high = np.percentile(known[drawn].mean(axis=1), [2.5, 97.5])
-    every = [value for some in paired.values() for value in some]
+                task = sets[order].of(answer.phase)[answer.place]
+                pairs.append((RIGHT * theirs[answer.place], RIGHT * answer.right))
+                forms.append(task.prompt if task.kind or not task.form else (task.form,))
+    found, steps = of_pairs(pairs, clusters=forms), [after - before for before, after in pairs]
+    low, high = (round(found.low / RIGHT, 4), round(found.high / RIGHT, 4)) if found else (None, None)
     return {
-        "difference": round(float(values.mean()), 4),
-        "low": round(float(low), 4),
-        "high": round(float(high), 4),
-        "won": sum(value > 0 for value in every),
-        "lost": sum(value < 0 for value in every),
+        "difference": round(mean(steps) / RIGHT, 4) if steps else None,
+        "low": low,
+        "high": high,
+        "won": steps.count(RIGHT),
+        "lost": steps.count(-RIGHT),
     }
 
 

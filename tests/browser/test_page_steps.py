@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from datetime import UTC, datetime
 from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
@@ -137,19 +138,29 @@ def test_the_chart_tells_the_values_under_the_pointer(
         expect(plot).to_be_visible()
 
 
-@pytest.mark.parametrize(("seconds", "room"), [([0], 30), ([0, 100], 1)])
-def test_the_chart_ends_with_its_tasks_and_that_of_one_shows_the_minute_around_it(
-    browser: Browser, seconds: list[int], room: int
+@pytest.mark.parametrize("seconds", [[0], [0, 1, 50_000, 50_001]], ids=["one", "over a night"])
+def test_the_chart_has_its_tasks_in_their_order_and_tells_right_answers_apart(
+    browser: Browser, seconds: list[int]
 ) -> None:
     page, began = browser.new_page(), 1_790_000_000
-    none = [None] * len(seconds)
-    points = json.dumps([[began + each for each in seconds], [50] * len(seconds), none, none, none])
+    none, scores = [None] * len(seconds), [0, 100, 50, 100][: len(seconds)]
+    points = json.dumps([[began + each for each in seconds], scores, none, none, none])
     page.set_content(f'<div id="chart" data-points="{points}"></div>')
     for name in ("/pages/uplot.js", "/pages/chart.js"):
         package, file = FILES[name]
         page.add_script_tag(path=str(files(package) / file))
 
-    assert page.evaluate("[chart.scales.x.min, chart.scales.x.max]") == [began - room, began + seconds[-1] + room]
+    last, (low, high) = len(seconds), page.evaluate("[chart.scales.x.min, chart.scales.x.max]")
+    assert page.evaluate("[...chart.data[0]]") == [*range(1, last + 1)]
+    assert -1 < low < 0.5 < last + 0.5 < high < last + 2, "room for whole dots"
+    assert all(page.evaluate("chart.axes.map((one) => one.label)"))
+    drawn = page.evaluate("chart.data[1]")
+    assert [abs(drawn[at] - score) <= 6 for at, score in enumerate(scores)] == [True] * last
+    assert len({*drawn}) == last, "two right answers lie side by side"
+    page.evaluate(f"chart.setLegend({{ idx: {last - 1} }})")
+    told = page.locator(".u-legend").inner_text()
+    assert f"{last}, {datetime.fromtimestamp(began + seconds[-1], UTC):%Y-%m-%d %H:%M:%S}" in told
+    assert f"{scores[-1]:.1f}" in told
     page.close()
 
 

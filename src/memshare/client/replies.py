@@ -158,6 +158,9 @@ class HelpReply(Message):
     )
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
     needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
+    left_out: tuple[str, ...] = Field(
+        default=(), description="of all tasks: what only copies memories, where a model of one's own has answered, too"
+    )
     of_many: tuple[float, float] | None = Field(
         default=None,
         description="of an agent: the ends of an interval of 1 − .05/k, for all k that have one; none of one withheld",
@@ -213,10 +216,12 @@ class StatsReply(Message):
         return min(every, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
 
     def answered_by(self, one: HelpReply) -> str:
-        """The models of its tasks, in words; empty where none is known."""
-        of = {each.model for each in self.helps if each is one or (one.agent is None and each.way == one.way)}
-        copies = ", which copies what it is shown and answers nothing alone"
-        return " and ".join(f"{model}{copies if model == STUDENT else ''}" for model in sorted(filter(None, of)))
+        """The models of its tasks, in words, and those that are left out; empty where none is known."""
+        same = (each for each in self.helps if each is one or (one.agent is None and each.way == one.way))
+        of = {each.model for each in same if one.difference is None or each.tasks * each.tasks_without}
+        copies = {STUDENT: ", which copies what it is shown and answers nothing alone"}
+        models = " and ".join(f"{model}{copies.get(model, '')}" for model in sorted(filter(None, of - {*one.left_out})))
+        return models + (f", without the copies of {' and '.join(one.left_out)}" if one.left_out else "")
 
     @property
     def harms(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class DemoStage:
 class Gain:
     """How many more of the same questions were answered right in the later of two stages, as a share.
 
-    The 95 % interval is from `low` to `high`, None for fewer than ten pairs.
+    The 95 % interval is from `low` to `high`, as if chance had drawn the forms of the questions; None below ten forms.
     """
 
     share: float
@@ -97,13 +97,10 @@ class Gain:
     @classmethod
     def between(cls, before: DemoStage, after: DemoStage) -> Gain:
         graded = {one.question.text: one.right for one in before.asked if one.right is not None}
-        pairs = [
-            (graded[one.question.text], one.right)
-            for one in after.asked
-            if one.right is not None and one.question.text in graded
-        ]
-        steps = [int(later) - int(earlier) for earlier, later in pairs] or [0]
-        found = of_pairs([(RIGHT * earlier, RIGHT * later) for earlier, later in pairs])
+        paired = [one for one in after.asked if one.right is not None and one.question.text in graded]
+        pairs = [(RIGHT * graded[one.question.text], RIGHT * bool(one.right)) for one in paired]
+        steps = [int((later - earlier) / RIGHT) for earlier, later in pairs] or [0]
+        found = of_pairs(pairs, clusters=[one.question.query.number for one in paired])
         ends = (found.low / RIGHT, found.high / RIGHT) if found else (None, None)
         return cls(fmean(steps), steps.count(1), steps.count(-1), *ends)
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from math import ceil, sqrt
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist, fmean
 from typing import NamedTuple
 
 from pydantic import ValidationError
 
 from memshare.client.pools import is_ever_graded
-from memshare.client.replies import HelpReply, HelpWay
+from memshare.client.replies import STUDENT, HelpReply, HelpWay
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import sees_task
@@ -35,7 +35,8 @@ class Difference(NamedTuple):
     Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
     Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
     Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, and of the same questions Student's.
+    is Welch's, and of the same questions Student's. Pairs of one cluster, such as a form of questions, count together
+    (Liang and Zeger, Biometrika 73, 1986).
     """
 
     points: float
@@ -53,30 +54,63 @@ def is_right_or_wrong(*sides: Side) -> bool:
     return all(abs(side.squares - RIGHT * side.total) < 1e-6 * (1 + side.squares) for side in sides)
 
 
-def of_groups(shown: Side, without: Side, z: float = Z) -> Difference | None:
-    """The difference of tasks that chance divided; None below ten on a side. `z` is how wide its interval is."""
-    if min(shown.tasks, without.tasks) < LEAST:
+def standardised(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
+    """Both sides as if chance had divided each group of tasks alike: no mix of groups makes a difference of the means.
+
+    A group of n₁ and n₂ tasks, each one or more, weighs n₁n₂ / (n₁ + n₂) (Mantel and Haenszel, Journal of the National
+    Cancer Institute 22, 1959). A side has as many tasks as are as exact where each weighs the same, and the spread
+    within groups, of which each but the first takes a degree of freedom.
+    """
+    weights = [one.tasks * other.tasks / (one.tasks + other.tasks) for one, other in strata]
+    shares, levels = [one / sum(weights) for one in weights], [together(both).mean for both in strata]
+    tasks = sum(side.tasks for both in strata for side in both)
+
+    def weighed(sides: Sequence[Side]) -> Side:
+        count = 1 / sum(share**2 / of.tasks for of, share in zip(sides, shares, strict=True))
+        mean = sum(share * of.mean for of, share in zip(sides, shares, strict=True))
+        parts = zip(sides, shares, levels, strict=True)
+        about = sum(share * (of.squares / of.tasks - 2 * level * of.mean + level**2) for of, share, level in parts)
+        above = mean - sum(share * level for share, level in zip(shares, levels, strict=True))
+        return Side(count, count * mean, count * (mean**2 + (about - above**2) * tasks / (tasks - len(strata) + 1)))
+
+    shown, without = zip(*strata, strict=True)
+    return weighed(shown), weighed(without)
+
+
+def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference | None:
+    """The difference of tasks that chance divided within groups; None below ten on a side. `z` is its width."""
+    every = _sums(strata)
+    if min(side.tasks for side in every) < LEAST:
         return None
-    points = shown.mean - without.mean
-    if is_right_or_wrong(shown, without):
+    shown, without = standardised(strata)
+    points, one, other = shown.mean - without.mean, shown.squared_error, without.squared_error
+    if is_right_or_wrong(*every):
         more, fewer = ((side.total / RIGHT + 1) / (side.tasks + 2) for side in (shown, without))
-        error = sqrt(more * (1 - more) / (shown.tasks + 2) + fewer * (1 - fewer) / (without.tasks + 2))
+        counts = [(side.tasks, side.tasks**2 * (side.tasks - 1) * side.squared_error) for side in (shown, without)]
+        error = sqrt(sum((spread / RIGHT**2 + count + 1) / (count + 2) ** 3 for count, spread in counts))
         return Difference.about(points, RIGHT * (more - fewer), RIGHT * z * error)
-    one, other = shown.squared_error, without.squared_error
     terms = one**2 / (shown.tasks - 1) + other**2 / (without.tasks - 1)
     return Difference.about(points, points, student((one + other) ** 2 / terms, z) * sqrt(one + other) if terms else 0)
 
 
-def of_pairs(pairs: Sequence[tuple[float, float]], z: float = Z) -> Difference | None:
-    """The difference of the same questions, each with its score without memories and with some; None below ten."""
-    if len(pairs) < LEAST:
+def of_pairs(
+    pairs: Sequence[tuple[float, float]], z: float = Z, clusters: Sequence[Hashable] = ()
+) -> Difference | None:
+    """The difference of the same questions, each with its score without memories and with some.
+
+    None below ten, of questions or of the `clusters` that these are in, if there are any.
+    """
+    steps, names = [after - before for before, after in pairs], clusters or range(len(pairs))
+    if len(set(names)) < LEAST:
         return None
-    steps, count = [after - before for before, after in pairs], len(pairs) + 2
-    if {score for pair in pairs for score in pair} <= {0.0, RIGHT}:
-        won, lost = ((steps.count(step) + 1) / count for step in (RIGHT, -RIGHT))
-        error = sqrt((won + lost - (won - lost) ** 2) / count)
-        return Difference.about(fmean(steps), RIGHT * (won - lost), RIGHT * z * error)
-    return Difference.about(fmean(steps), fmean(steps), student(len(steps) - 1, z) * stdev(steps) / sqrt(len(steps)))
+    added = (RIGHT, -RIGHT) if {score for pair in pairs for score in pair} <= {0.0, RIGHT} else ()
+    count, middle = len(steps) + len(added), sum(steps) / (len(steps) + len(added))
+    sums: defaultdict[Hashable, float] = defaultdict(float)
+    for name, step in zip((*names, *(object() for _ in added)), (*steps, *added), strict=True):
+        sums[name] += step - middle
+    if len(sums) < count or not added:
+        z = student(len(sums) - 1, z) * sqrt(len(sums) / (len(sums) - 1))
+    return Difference.about(fmean(steps), middle, z * sqrt(sum(one**2 for one in sums.values())) / count)
 
 
 def student(freedom: float, z: float = Z) -> float:
@@ -86,6 +120,7 @@ def student(freedom: float, z: float = Z) -> float:
 
 
 DAY = 86_400.0  # seconds
+STAND_INS = {STUDENT, OFFLINE}  # which answer from memories alone: no models of one's own
 READ = 100  # journeys that are read in one step
 
 Group = tuple[str | None, str | None, str | None]
@@ -102,6 +137,8 @@ class GradedAnswer(NamedTuple):
     group: Group
     score: float | None
     at: float
+    is_tried: bool
+    """True if chance might have withheld all of its memories."""
 
 
 def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
@@ -113,34 +150,54 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
         tasks, needs = _tasks(backend, caller), _needs(backend)
-    asked = {(*one.group[:2], one.task.text) for one in tasks if one.task.memories == 0 and not one.task.remember}
+    graded = [one for one in tasks if one.score is not None]
+    models = {one.group[2] for one in graded} | {of.model or None for of, *_ in counted}
+    left_out = models & STAND_INS if models - STAND_INS - {None} else set()
+
+    def groups_of(group: Group) -> tuple[Group, ...]:
+        return (group,) if group[2] in left_out else (ALL, group)
+
+    without_any = [one for one in tasks if one.task.memories == 0 and not one.task.remember]
+    asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in left_out}
     found: list[tuple[HelpReply, Measure]] = []
-    for group, pairs in _paired(tasks).items():
-        without, shown = (together(Side(1, one, one**2) for one in scores) for scores in zip(*pairs, strict=True))
-        measure: Measure = partial(of_pairs, pairs)
+    for group, pairs in _paired(graded, groups_of).items():
+        texts, scores = zip(*pairs, strict=True)
+        without, shown = (together(Side(1, one, one**2) for one in of) for of in zip(*scores, strict=True))
+        measure: Measure = partial(of_pairs, scores, clusters=texts)
         reply = _reply("same questions", group, shown, without, measure(Z))
         found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
-    # What it takes is told before anything was counted.
-    sides: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
-    sides |= {("all withheld", ALL): []} if withhold else {}
+    sums: defaultdict[tuple[Way, Group], tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
     for (way, agent, kind, model), shown, without in counted:
-        for group in (ALL, (agent, kind or None, model or None)):
-            sides[way, group].append((shown, without))
+        one = way, (agent, kind or None, model or None)
+        sums[one] = _sums((sums[one], (shown, without)))
+    strata: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
+    strata |= {("all withheld", ALL): []} if withhold else {}  # what it takes is told before anything was counted
+    for (way, of), sides in sums.items():
+        for group in groups_of(of):
+            strata[way, group].append(sides)
     chances = {"all withheld": AT_RANDOM / len(NUMBERS) if withhold else 0, "one withheld": withhold}
-    began, graded = time.time() - DAY, [one for one in tasks if one.score is not None]
+    began = time.time() - DAY
     is_a_day = any(one.at <= began for one in graded)
-    a_day = Counter(group for one in graded if one.task.remember and one.at > began for group in (ALL, one.group))
-    for (way, group), pair in sides.items():
-        shown, without = (together(of) for of in zip((NO_TASKS, NO_TASKS), *pair, strict=True))
-        measure = partial(of_groups, shown, without)
-        reply = _reply(way, group, shown, without, measure(Z))
-        if needs and not shown.tasks + without.tasks:
+    a_day = Counter(group for one in graded if one.is_tried and one.at > began for group in groups_of(one.group))
+    for (way, group), every in strata.items():
+        compared = [sides for sides in every if all(side.tasks for side in sides)]
+        measure = partial(of_groups, compared)
+        difference = measure(Z)
+        shown, without = _sums(compared if difference else every)
+        reply = _reply(way, group, shown, without, difference)
+        if difference:
+            mean, mean_without = (side.mean for side in standardised(compared))
+            reply = reply.model_copy(update={"mean": mean, "mean_without": mean_without})
+        elif needs and not shown.tasks + without.tasks:
             reply = reply.model_copy(update={"needs": needs})
-        elif reply.difference is None and (chance := chances.get(way)):
+        elif chance := chances.get(way):
+            shown, without = _sums(compared)
             more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
             days = more / a_day[group] if is_a_day and a_day[group] else None
             reply = reply.model_copy(update={"more": more, "days": days})
         found.append((reply, measure))
+    out = tuple(sorted(map(str, left_out)))
+    found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
     return tuple(sorted(_of_many(found), key=lambda one: one.agent is not None))
 
 
@@ -150,6 +207,10 @@ def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
     z = NormalDist().inv_cdf(1 - OUTSIDE / 2 / max(sum(of_agents), 1))
     wide = [measure(z) if is_one else None for (_, measure), is_one in zip(found, of_agents, strict=True)]
     return [one.model_copy(update={"of_many": of and of[1:]}) for (one, _), of in zip(found, wide, strict=True)]
+
+
+def _sums(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
+    return together(shown for shown, _ in strata), together(without for _, without in strata)
 
 
 def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: Difference | None) -> HelpReply:
@@ -186,18 +247,21 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
                 continue
             if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
                 group, total = (agent, task.kind, answer.get("model")), score.get("total") if answer else None
-                found.append(GradedAnswer(task, group, total, records["submitted"]))
+                is_tried = task.remember and task.memories is None and answer.get("verified") is None
+                found.append(GradedAnswer(task, group, total, records["submitted"], is_tried))
     return found
 
 
-def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[tuple[float, float]]]:
-    """The last scores of each question without memories and with some, where neither was to be remembered."""
+def _paired(
+    graded: Iterable[GradedAnswer], groups_of: Callable[[Group], Iterable[Group]]
+) -> dict[Group, list[tuple[str, tuple[float, float]]]]:
+    """Each question with its last scores without memories and with some, where neither was to be remembered."""
     last: defaultdict[tuple[Group, str], dict[bool, float]] = defaultdict(dict)
-    for one in tasks:
+    for one in graded:
         if one.score is not None and not one.task.remember:
             last[one.group, one.task.text].setdefault(one.task.memories == 0, one.score)
-    pairs: defaultdict[Group, list[tuple[float, float]]] = defaultdict(list)
-    for (group, _), scores in last.items():
-        for of in (ALL, group) if len(scores) == 2 else ():
-            pairs[of].append((scores[True], scores[False]))
+    pairs: defaultdict[Group, list[tuple[str, tuple[float, float]]]] = defaultdict(list)
+    for (group, text), scores in last.items():
+        for of in groups_of(group) if len(scores) == 2 else ():
+            pairs[of].append((text, (scores[True], scores[False])))
     return pairs

@@ -11,6 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from benchmarks.stream import arms
+from benchmarks.stream.__main__ import _figures
 from benchmarks.stream.arms import TRIES, Answered, Bare
 from benchmarks.stream.figures import by_author, difference, of_arm, places_of
 from benchmarks.stream.relay import relaying
@@ -211,22 +212,56 @@ def answered(phase: Any, right: str) -> list[Answered]:
     return [Answered(phase, place, "m", "", letter == "r", ("x",)) for place, letter in enumerate(right)]
 
 
+def alike(forms: Sequence[str | None], kind: str | None = None) -> dict[int, TaskSet]:
+    """Two orders of the same tasks, unseen and in the stream."""
+    some = [Task(str(at), kind, "", form) for at, form in enumerate(forms)]
+    return dict.fromkeys((1, 2), TaskSet("count", some, some, [], lambda *_: True))
+
+
 def test_a_difference_is_paired_by_task_over_its_orders() -> None:
-    one = {1: answered("unseen", "rrrr..rr"), 2: answered("unseen", "rrrr..rr")}
-    other = {1: answered("unseen", "....rr.."), 2: answered("unseen", "....rrrr")}
+    one = {1: answered("unseen", "rrrr..rr...."), 2: answered("unseen", "rrrr..rr....")}
+    other = {1: answered("unseen", "....rr......"), 2: answered("unseen", "....rrrr....")}
+    sets = alike([None] * 12)
 
-    found = difference(one, other, "unseen")
+    found = difference(one, other, "unseen", sets)
 
-    assert found["difference"] == pytest.approx((4 - 2 + 1) / 8)
+    assert found["difference"] == pytest.approx((4 - 2 + 1) / 12, abs=1e-4)
     assert (found["won"], found["lost"]) == (10, 4)
     assert found["low"] < found["difference"] < found["high"]
-    assert difference(one, {3: other[1]}, "unseen")["difference"] is None
+    assert difference(one, {3: other[1]}, "unseen", sets)["difference"] is None
+
+
+def test_tasks_of_a_form_stay_together_and_those_of_a_kind_do_not() -> None:
+    one, other = {1: answered("unseen", "rrrr...." * 6)}, {1: answered("unseen", "." * 48)}
+    forms = [str(at // 4) for at in range(48)]
+
+    apart, together, of_kinds, few = (
+        difference(one, other, "unseen", alike(forms, kind))
+        for forms, kind in (([None] * 48, None), (forms, None), (forms, "family"), (forms[:4] * 12, None))
+    )
+
+    # 25 won and one lost of 50 are ± 1.96 · √((.52 − .48²) / 50) about .48.
+    assert (apart["low"], apart["high"]) == pytest.approx((0.3309, 0.6291), abs=2e-4)
+    assert of_kinds == apart
+    assert together["high"] - together["low"] > 1.7 * (apart["high"] - apart["low"])
+    assert (few["difference"], few["low"]) == (0.5, None)
+
+
+def test_every_two_arms_that_were_asked_for_are_compared() -> None:
+    some = {1: answered("stream", "rr..") + answered("unseen", "r...")}
+    arms = dict.fromkeys(("own", "possible", "alone"), some)
+
+    rows = _figures(arms, {}, alike([None] * 4))
+
+    assert [name for name in rows if "−" in name] == [
+        "own − alone, unseen", "own − alone, stream", "possible − alone, unseen", "possible − own, unseen"
+    ]  # fmt: skip
 
 
 def test_without_a_loss_an_interval_reaches_below_nothing_where_little_was_won() -> None:
     won = {1: answered("unseen", "rrr" + "." * 57)}
 
-    found = difference(won, {1: answered("unseen", "." * 60)}, "unseen")
+    found = difference(won, {1: answered("unseen", "." * 60)}, "unseen", alike([None] * 60))
 
     assert (found["won"], found["lost"], found["difference"]) == (3, 0, 0.05)
     assert found["low"] < 0

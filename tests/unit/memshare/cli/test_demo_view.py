@@ -103,9 +103,10 @@ def test_a_demo_that_is_ended_in_a_folder_of_ones_own_says_what_becomes_of_it(tm
 
 
 def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothing() -> None:
+    questions = [*{one.query.number: one for one in read_questions().of("train")}.values()][:20]
     before, after = DemoStage("off", "off", 20), DemoStage("learnt", "learnt", 20)
     for stage in (before, after):
-        stage.asked += [GainQuestion(one, False, (), None) for one in read_questions().of("train")[:20]]
+        stage.asked += [GainQuestion(one, False, (), None) for one in questions]
 
     assert demo_gain._in_words(Gain.between(before, after)) == "+0 (-13 to 13) 0:0"
 

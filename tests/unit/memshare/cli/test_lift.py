@@ -62,3 +62,18 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     assert (row["unit"], row["tasks"], row["tasks_without"], row["difference"]) == ("points", 20, 10, 10)
     figures = {"points": 10.0, "error": pytest.approx(0.229, abs=1e-3), "shown": 20, "withheld": 10}
     assert terminal.json("memories", "show", str(lamp.id))["lift"] == {**figures, "needed": 10}
+
+
+@pytest.mark.usefixtures("lamp")
+def test_stats_tell_of_all_tasks_those_of_models_of_ones_own(terminal: Terminal, redis_client: redis.Redis) -> None:
+    sums = LiftSums(redis_client, keep_days=1)
+    for model, gain in (("openai:student", 100.0), ("openai:a", 0.0), ("openai:b", 0.0)):
+        group = TaskGroup("all withheld", "poem", "limerick", model)
+        for number in range(20):
+            sums.count("poem", f"{model} {number}", gain * (number % 2), group, withheld=number % 2 == 0)
+
+    said = " ".join(terminal.run("memories", "stats").stdout.split())
+
+    by = "all tasks, by openai:a and openai:b, without the copies of openai:student"
+    assert f"With memories, all withheld, {by}: +0.0 points" in said
+    assert "+100.0 points" in said, "of the student"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from random import Random
+
 import pytest
 from scipy import stats
 
@@ -21,20 +24,20 @@ def right(count: int, of: int) -> Side:
 
 
 def test_the_interval_of_scores_is_that_of_welch() -> None:
-    found = of_groups(side(SCORES), side(OTHERS))
+    found = of_groups([(side(SCORES), side(OTHERS))])
     low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.95)
 
     assert found == pytest.approx((sum(SCORES) / 12 - sum(OTHERS) / 10, low, high), abs=0.01)
-    wide = of_groups(side(SCORES), side(OTHERS), 2.5758)
+    wide = of_groups([(side(SCORES), side(OTHERS))], 2.5758)
     low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.99)
     assert (wide and wide[1:]) == pytest.approx((low, high), abs=0.02)
 
 
 def test_the_interval_of_right_answers_is_that_of_agresti_and_caffo() -> None:
     # (9 + 1) / 12 and (3 + 1) / 12: .5 ± 1.96 · √(.8333 · .1667 / 12 + .3333 · .6667 / 12).
-    assert of_groups(right(9, 10), right(3, 10)) == pytest.approx((60.0, 15.96, 84.04), abs=0.05)
+    assert of_groups([(right(9, 10), right(3, 10))]) == pytest.approx((60.0, 15.96, 84.04), abs=0.05)
     # Nearly as Newcombe's of his first example, 5.24 to 33.39 (Statistics in Medicine 17, 1998).
-    assert of_groups(right(56, 70), right(48, 80)) == pytest.approx((20.0, 5.24, 33.39), abs=0.6)
+    assert of_groups([(right(56, 70), right(48, 80))]) == pytest.approx((20.0, 5.24, 33.39), abs=0.6)
 
 
 def test_the_interval_of_the_same_questions_is_that_of_their_differences() -> None:
@@ -51,7 +54,7 @@ def test_the_interval_of_the_same_right_answers_is_that_of_bonett_and_price() ->
 
 
 def test_a_few_that_all_agree_do_not_make_it_certain() -> None:
-    same, groups = of_pairs([(0.0, 0.0)] * 12), of_groups(right(0, 12), right(0, 12))
+    same, groups = of_pairs([(0.0, 0.0)] * 12), of_groups([(right(0, 12), right(0, 12))])
 
     assert same is not None
     assert groups is not None
@@ -61,8 +64,50 @@ def test_a_few_that_all_agree_do_not_make_it_certain() -> None:
 
 @pytest.mark.parametrize(("shown", "withheld"), [(9, 10), (10, 9), (0, 30)])
 def test_there_is_none_below_ten_on_a_side(shown: int, withheld: int) -> None:
-    assert of_groups(right(0, shown), right(0, withheld)) is None
+    assert of_groups([(right(0, shown), right(0, withheld))]) is None
     assert of_pairs([(0.0, 100.0)] * min(shown, withheld)) is None
+
+
+@pytest.mark.parametrize("points", [0.0, 10.0, -10.0])
+def test_no_mix_of_groups_makes_or_turns_a_difference(points: float) -> None:
+    # A poor one that was mostly shown none, and a good one that was mostly shown some.
+    poor = side([20 + points, 40 + points] * 5), side([20.0, 40.0] * 45)
+    good = side([60 + points, 80 + points] * 45), side([60.0, 80.0] * 5)
+
+    found = of_groups([poor, good])
+
+    assert found is not None
+    assert found.points == pytest.approx(points)
+    # Ten and ninety tasks of each, which spread by 10, say as much as 36 and 36; what lies between groups, nothing.
+    assert found.high - found.low == pytest.approx(2 * 1.994 * 10 * sqrt(2 / 36), rel=0.12)
+
+
+def test_of_right_answers_in_groups_the_interval_holds_the_truth_in_95_of_100_cases() -> None:
+    chance, held, rounds = Random(1), 0, 1_500
+    for _ in range(rounds):
+        strata = [
+            (side([100.0 * (chance.random() < level + 0.1) for _ in range(shown)]),
+             side([100.0 * (chance.random() < level) for _ in range(without)]))
+            for level, shown, without in ((0.1, 90, 10), (0.6, 40, 40), (0.3, 3, 1), (0.8, 1, 1))
+        ]  # fmt: skip
+        found = of_groups(strata)
+        held += found is not None and found.low <= 10 <= found.high
+
+    assert 0.935 < held / rounds < 0.975
+
+
+def test_pairs_of_a_form_stay_together() -> None:
+    pairs = [(0.0, 100.0 * (number % 2)) for number in range(40)]
+    alone, by_form = of_pairs(pairs), of_pairs(pairs * 3, clusters=[*range(40)] * 3)
+
+    assert alone is not None
+    assert by_form is not None
+    assert by_form.points == alone.points
+    assert by_form.high - by_form.low == pytest.approx(alone.high - alone.low, rel=0.1), "thrice the same says no more"
+    steps = [(50.0, 50.0 + 10 * number) for number in range(12)]
+    low, high = stats.ttest_1samp([10 * number for number in range(12)], 0).confidence_interval(0.95)
+    assert of_pairs(steps * 2, clusters=[*range(12)] * 2) == pytest.approx((55.0, low, high), abs=0.05)
+    assert of_pairs(pairs, clusters=[number % 9 for number in range(40)]) is None, "nine forms are too few"
 
 
 def test_a_score_in_between_is_neither_right_nor_wrong() -> None:

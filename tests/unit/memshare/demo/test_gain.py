@@ -59,8 +59,14 @@ def test_a_gain_is_of_the_same_questions(library: Questions) -> None:
     }  # fmt: skip
 
 
-def test_a_gain_of_ten_questions_or_more_has_an_interval(library: Questions) -> None:
-    questions = library.of("train")[:20]
+@pytest.fixture(scope="module")
+def forms(library: Questions) -> list[SqlQuestion]:
+    """A question of each form."""
+    return [*{one.query.number: one for one in library.of("train")}.values()]
+
+
+def test_a_gain_of_ten_forms_or_more_has_an_interval(library: Questions, forms: list[SqlQuestion]) -> None:
+    questions = forms[:20]
     before, after = (DemoStage("alone", "alone", 20), DemoStage("learnt", "after", 20))
     before.asked += [GainQuestion(one, False, (), None) for one in questions]
     after.asked += [GainQuestion(one, at < 10, (), None) for at, one in enumerate(questions)]
@@ -71,6 +77,27 @@ def test_a_gain_of_ten_questions_or_more_has_an_interval(library: Questions) -> 
     assert gain.low is not None
     assert gain.high is not None
     assert 0.2 < gain.low < 0.3 < 0.6 < gain.high < 0.75
+
+    of_nine = [one for one in library.of("train") if one.query.number in {form.query.number for form in forms[:9]}]
+    before.asked = [GainQuestion(one, False, (), None) for one in of_nine]
+    after.asked = [GainQuestion(one, True, (), None) for one in of_nine]
+    assert len(of_nine) > 50
+    assert Gain.between(before, after).low is None
+
+
+def test_questions_of_a_form_that_fare_alike_make_the_interval_wider(
+    library: Questions, forms: list[SqlQuestion]
+) -> None:
+    won = {one.query.number for one in forms[::3]}
+    before, after, apart = (DemoStage(kind, kind, 845) for kind in ("off", "learnt", "learnt"))  # type: ignore[arg-type]
+    for at, one in enumerate(library.of("train")):
+        before.asked.append(GainQuestion(one, False, (), None))
+        after.asked.append(GainQuestion(one, one.query.number in won, (), None))
+        apart.asked.append(GainQuestion(one, at % 3 == 0, (), None))
+
+    wide, narrow = ((one.high or 0) - (one.low or 0) for one in (Gain.between(before, of) for of in (after, apart)))
+
+    assert wide > 3 * narrow
 
 
 class Pool:

@@ -1,4 +1,4 @@
-"""Does it help: what memories were measured to do, scores over time, and what the retriever has learnt."""
+"""Does it help: what memories were measured to do, scores one after the other, and what the retriever has learnt."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from memshare_memory.belief.lift import AT_RANDOM
 HERE = "/worth"
 COMPARED = 5  # memories of a query
 GROUP = 20  # graded tasks, whose mean is a point of the line
-GAP = 0.1  # of the time that the chart shows: after so long without a graded task the mean begins anew
 LAST = {"": "all", "7": "a week", "1": "a day"}
 """Days that the chart shows → what they are called."""
 
@@ -88,12 +87,10 @@ def go_back(visit: Visit) -> Done:
 
 def _points(graded: Sequence[Journey]) -> list[list[float | None]]:
     """For the chart: times, scores with memories, with one withheld and without any, and the mean of the last 20."""
-    rows, begin = [], 0
-    longest = GAP * (graded[-1].graded_at - graded[0].graded_at) if graded else 0.0
+    rows = []
     for end, one in enumerate(graded, 1):
-        begin = end - 1 if one.graded_at - graded[max(end - 2, 0)].graded_at > longest else begin
         shown = (bool(one.memories) and not one.withheld, bool(one.withheld), not one.memories and not one.withheld)
-        mean = sum(each.total for each in graded[end - GROUP : end]) / GROUP if end - begin >= GROUP else None
+        mean = sum(each.total for each in graded[end - GROUP : end]) / GROUP if end >= GROUP else None
         rows.append([one.graded_at, *(one.total if is_so else None for is_so in shown), mean])
     return [[*column] for column in zip(*rows, strict=True)]
 

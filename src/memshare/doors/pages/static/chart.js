@@ -1,37 +1,44 @@
 "use strict";
-// Draws the scores over time: a dot for each task, in the colour of what it was shown, and their mean as a line.
+// Draws the scores in their order: a dot for each task, in the colour of what it was shown, and their mean as a line.
 const box = document.getElementById("chart");
 const colour = (name) => getComputedStyle(box).getPropertyValue(name);
-const score = (_, value) => (value == null ? "–" : value.toFixed(1));
+const [times, ...columns] = JSON.parse(box.dataset.points);
+const score = (_, __, series, at) => (at == null ? "–" : (columns[series - 1][at]?.toFixed(1) ?? "–"));
 const axis = { stroke: colour("--quiet"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false } };
-const size = () => ({ width: box.clientWidth, height: box.clientWidth < 600 ? 220 : 280 });
+const named = (label) => ({ ...axis, label, labelSize: 20, labelFont: "12px system-ui, sans-serif" });
+const size = () => ({ width: box.clientWidth, height: box.clientWidth < 600 ? 250 : 310 });
+// Of right and wrong answers all dots would lie on two lines: each is up to six points off, and its value told as it is.
+const apart = (value, at) => (value === 0 || value === 100 ? value + 12 * (((at * 0.618034) % 1) - 0.5) : value);
 
 function dots(label, name) {
   const [stroke, fill] = [colour(name), colour(name)];
   return { label, stroke, value: score, paths: () => null, points: { show: true, size: 7, stroke, fill } };
 }
 
-// Room beside the first and the last task for half a dot, above 100 and below 0: no dot is cut.
-const wide = (from, to, room = (to - from) * 0.01 || 30) => [from - room, to + room];
-
-function moments(of, splits) {
-  const seconds = of.scales.x.max - of.scales.x.min;
-  const name = uPlot.fmtDate(seconds > 172800 ? "{MM}-{DD} {HH}:{mm}" : seconds > 900 ? "{HH}:{mm}" : "{HH}:{mm}:{ss}");
-  return splits.map((second) => name(options.tzDate(second)));
+function moment(_, number, __, at) {
+  const day = uPlot.fmtDate("{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}"); // in UTC, as everywhere on the page
+  return at == null ? "–" : `${number}, ${day(uPlot.tzDate(new Date(1000 * times[at]), "Etc/UTC"))}`;
 }
 
 const options = {
   ...size(),
-  tzDate: (second) => uPlot.tzDate(new Date(1000 * second), "Etc/UTC"), // as everywhere on the page
-  scales: { x: { range: (of, from, to) => wide(from, of.data[0].length > 1 ? to : from) }, y: { range: [-5, 105] } },
-  axes: [{ ...axis, space: 90, values: moments }, { ...axis, size: 44, splits: () => [0, 25, 50, 75, 100] }],
+  // Room for half a dot beside the first and the last task, above 100 and below 0: no dot is cut.
+  scales: {
+    x: { time: false, range: (_, from, to) => [from - 0.5 - (to - from) / 100, to + 0.5 + (to - from) / 100] },
+    y: { range: [-10, 110] },
+  },
+  axes: [
+    { ...named("Graded tasks, in their order"), size: 28, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] },
+    { ...named("Score, 0 to 100"), size: 44, splits: () => [0, 25, 50, 75, 100] },
+  ],
   series: [
-    { label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" },
+    { label: "Task, UTC", value: moment },
     dots("With memories", "--main"),
     dots("One withheld", "--withheld"),
     dots("Without", "--without"),
     { label: "Mean of 20", stroke: colour("--ink"), width: 2, value: score, points: { show: false } },
   ],
 };
-const chart = new uPlot(options, JSON.parse(box.dataset.points), box);
+const data = columns.map((column, series) => (series < 3 ? column.map(apart) : column));
+const chart = new uPlot(options, [times.map((_, at) => at + 1), ...data], box);
 addEventListener("resize", () => chart.setSize(size()));

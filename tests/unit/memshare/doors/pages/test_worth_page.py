@@ -14,11 +14,10 @@ import redis
 from fastapi.testclient import TestClient
 
 from memshare.client.pools import encoder_in_use
-from memshare.client.replies import HelpReply
+from memshare.client.replies import STUDENT, HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.hops import OFFER, SCORE
-from memshare_broker.delivery.schema import ENDED, trace_key
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
@@ -35,8 +34,8 @@ pytestmark = pytest.mark.usefixtures("shelf")  # each pool has a memory
 
 
 def ask(backend: Backend, journey: str, prompt: str, score: float, model: str = MODEL, **fields: Any) -> None:
-    """A graded task that was not to be remembered."""
-    task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", remember=False, **fields)
+    """A graded task that was not to be remembered, unless it is said."""
+    task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
     began = entry(journey, "answer")
     body = task.model_dump(mode="json", exclude_none=True)
     backend.client.ledger.open(began.model_copy(update={"body": body}))
@@ -53,11 +52,13 @@ def ask_twice(backend: Backend, number: int, without: float, shown: float, model
     ask(backend, f"with {number}", f"Question {number}?", shown, model)
 
 
-def count(client: redis.Redis, way: Way, shown: list[float], without: list[float], agent: str = "logic") -> None:
-    sums, group = LiftSums(client, keep_days=1), TaskGroup(way, agent, "riddle", MODEL)
+def count(
+    client: redis.Redis, way: Way, shown: list[float], without: list[float], agent: str = "logic", model: str = MODEL
+) -> None:
+    sums, group = LiftSums(client, keep_days=1), TaskGroup(way, agent, "riddle", model)
     for withheld, scores in ((False, shown), (True, without)):
         for number, score in enumerate(scores):
-            sums.count("logic", f"{way} {agent} {withheld} {number}", score, group, withheld=withheld)
+            sums.count("logic", f"{way} {agent} {model} {withheld} {number}", score, group, withheld=withheld)
 
 
 class SameLabels:
@@ -111,6 +112,10 @@ def test_what_is_missing_is_told_in_tasks_and_days(
     assert "some 450 more tasks, 9 days at today's rate" in answer_of(here)
     [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
     assert (row["more"], row["days"], row["difference"]) == (450, 9, None)
+    for number in range(20):  # chance takes nothing from these
+        ask(backend, f"fixed {number}", "Fixed?", 100, memories=3, remember=True)
+        backend.redis.hset(f"memshare:journey:fixed {number}", "submitted", time.time())
+    assert "some 450 more tasks, 9 days" in answer_of(here)
     assert (
         HelpReply.model_validate({**row, "days": 1.2}).in_words
         == "too early: some 450 more tasks, 1 day at today's rate"
@@ -240,6 +245,56 @@ def test_of_the_student_it_is_said_that_it_copies(here: TestClient, backend: Bac
     assert "openai:student, which copies what it is shown and answers nothing alone" in answer_of(here)
 
 
+def test_the_student_of_the_demo_is_left_out_once_a_model_of_ones_own_was_asked(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    for number in range(40):
+        ask_twice(backend, number, 0, 100, STUDENT)
+    count(redis_client, "all withheld", [100.0] * 30, [0.0] * 10, model=STUDENT)
+    assert "+100.0 points" in answer_of(here)
+
+    answered(backend)
+    graded(backend, "t1", 90)
+    found = answer_of(here)
+    assert "Too early : some 500 more tasks" in found, "of one's own nothing was measured yet"
+    rows = here.get("/v1/stats").json()["helps"]
+    assert [one["way"] for one in rows if one["agent"] is None] == ["all withheld"]
+    assert [one["model"] for one in rows if one["difference"] == 100] == [STUDENT] * 2
+
+    for number in range(100, 112):
+        ask_twice(backend, number, 0, 100 if number < 104 else 0)
+    found = answer_of(here)
+    assert f"+33.3 points , answered by {MODEL}, without the copies of {STUDENT}" in found
+    assert "of 12 tasks with memories" in found
+    assert here.get("/v1/stats").json()["helps"][0]["left_out"] == [STUDENT]
+
+
+def test_of_several_models_the_figure_is_of_each_beside_itself(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [10.0, 30.0] * 5, [20.0, 40.0] * 45, model="openai:poor")
+    count(redis_client, "all withheld", [60.0, 80.0] * 45, [70.0, 90.0] * 5, model="openai:good")
+    count(redis_client, "all withheld", [50.0] * 7, [], model="openai:new")
+
+    found = answer_of(here)
+
+    assert "No, they harm: -10.0 points , answered by openai:good and openai:poor" in found
+    assert "Mean 45.0 of 100 tasks with memories, 55.0 of 100 tasks without" in found
+    assert "each agent, kind and model beside itself" in found
+
+
+def test_two_models_that_were_asked_the_same_do_not_count_as_twice_as_many_questions(
+    here: TestClient, backend: Backend
+) -> None:
+    for number in range(20):
+        for model in ("a", "b"):
+            ask(backend, f"without {model} {number}", f"Question {number}?", 0, model, memories=0)
+            ask(backend, f"with {model} {number}", f"Question {number}?", 100 if number < 10 else 0, model)
+
+    rows = {one["model"]: one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"}
+
+    both, one = (rows[model]["high"] - rows[model]["low"] for model in (None, "a"))
+    assert both == pytest.approx(one, rel=0.15)
+
+
 def test_a_question_that_was_to_be_remembered_is_no_pair(here: TestClient, backend: Backend) -> None:
     for number in range(12):
         ask(backend, f"without {number}", "When does the red lamp shine?", 0, memories=0)
@@ -310,17 +365,14 @@ def test_the_chart_counts_answered_tasks_whose_good_answers_are_remembered(here:
     assert "graded re-grading 20 – ada" in text_of(here.get("/").text)
 
 
-def test_the_mean_in_the_chart_begins_anew_after_a_gap(here: TestClient, backend: Backend) -> None:
+def test_the_mean_in_the_chart_is_of_the_last_twenty(here: TestClient, backend: Backend) -> None:
     for number in range(50):
         answered(backend, journey=f"t{number}")
         graded(backend, f"t{number}", 0 if number < 25 else 100)
-        at = time.time() - 900 + number + (600 if number >= 25 else 0)
-        backend.redis.hset(trace_key(f"t{number}"), f"{ENDED}score", at)
 
     points = json.loads(html.unescape(re.findall(r'data-points="([^"]+)"', here.get("/worth").text)[0]))
 
-    assert points[4] == [None] * 19 + [0] * 6 + [None] * 19 + [100] * 6
-    assert "spanGaps" not in here.get("/pages/chart.js").text, "the line is not drawn over it"
+    assert points[4] == [None] * 19 + [0] * 6 + [5.0 * number for number in range(1, 20)] + [100] * 6
 
 
 def test_the_chart_shows_a_range_of_time(here: TestClient, backend: Backend) -> None:
