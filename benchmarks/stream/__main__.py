@@ -56,6 +56,10 @@ def main(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Of the library, no question by which defaults were settled.")
     ] = False,
+    brought: Annotated[
+        int,
+        typer.Option(min=0, help="Right answers of people to other questions of the database, in each pool at first."),
+    ] = 0,
     at_once: Annotated[int, typer.Option(min=1, help="Tasks that are answered at once.")] = 4,
     folder: Annotated[Path | None, typer.Option(help="Where answers and pools are kept, to go on with them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON document in place of tables.")] = False,
@@ -69,6 +73,8 @@ def main(
         raise typer.BadParameter(f"No arm is called {unknown[0]!r}. There are: {', '.join(ARMS)}.")
     if set_ not in ("library", "gym"):
         raise typer.BadParameter(f"No set is called {set_!r}. There are: library, gym.")
+    if brought and set_ != "library":
+        raise typer.BadParameter("--brought is for questions to a database.")
     if fresh and (data or set_ != "library"):
         raise typer.BadParameter("--fresh is for the library: no default was settled by other sets.")
     orders = order or [1, 2, 3]
@@ -78,7 +84,7 @@ def main(
     make: Callable[[Path, int], TaskSet] = (
         (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
         if set_ == "gym"
-        else (lambda at, number: database_tasks(at, tasks, unseen, number, questions, fresh=fresh))
+        else (lambda at, number: database_tasks(at, tasks, unseen, number, questions, fresh=fresh, brought=brought))
     )
     answers = len(orders) * sum(unseen if one == "possible" else tasks + unseen for one in arms)
     errors.print(
@@ -115,6 +121,7 @@ def main(
             "set": data.stem if data else f"{set_}, fresh" if fresh else set_,
             "models": ", ".join(servers),
             "orders": ", ".join(map(str, orders)),
+            **({"brought": brought} if brought else {}),
         }
         print_figures("StreamBench's protocol", figures | _figures(found, spent, sets), as_json=as_json)
     if broken:

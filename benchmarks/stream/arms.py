@@ -64,6 +64,8 @@ class Bare:
         self._kept: list[Memory] = []
         self._vectors: list[np.ndarray] = []
         self._forms: list[str | None] = []
+        for task in tasks.examples if tasks.brought else ():
+            self._keep(task, task.answer, "people")
 
     def run(self, done: Sequence[Answered], at_once: int, save: Save) -> None:
         """Answer the stream and then what is unseen, some at once; `done` was answered before."""
@@ -78,7 +80,7 @@ class Bare:
                 if one is not None:
                     save(answered)
                 if phase == "stream" and answered.right:
-                    self._keep(self._tasks.stream[place], answered)
+                    self._keep(self._tasks.stream[place], answered.answer, answered.model)
 
     def _ask(self, phase: Phase, place: int) -> Answered:
         task = self._tasks.of(phase)[place]
@@ -109,7 +111,7 @@ class Bare:
             case "fixed":
                 same = [one for one in self._tasks.examples if one.kind == task.kind][:K]
                 return [_memory(one, one.answer, "people") for one in same]
-        own = [at for at, one in enumerate(self._kept) if self._arm == "shared" or one.model == model]
+        own = [at for at, one in enumerate(self._kept) if self._arm == "shared" or one.model in (model, "people")]
         if not own:
             return []
         near = np.stack([self._vectors[at] for at in own]) @ self._vector(task.prompt)
@@ -117,9 +119,9 @@ class Bare:
             near += [2.0 * (self._forms[at] == task.form) for at in own]
         return [self._kept[own[at]] for at in np.argsort(-near, kind="stable")[:K]]
 
-    def _keep(self, task: Task, one: Answered) -> None:
-        if all(kept.prompt != task.prompt or kept.model != one.model for kept in self._kept):
-            self._kept.append(_memory(task, one.answer, one.model))
+    def _keep(self, task: Task, answer: str, model: str) -> None:
+        if all(kept.prompt != task.prompt or kept.model != model for kept in self._kept):
+            self._kept.append(_memory(task, answer, model))
             self._vectors.append(self._vector(task.prompt))
             self._forms.append(task.form)
 

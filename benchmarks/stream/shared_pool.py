@@ -26,7 +26,8 @@ LESSONS_WITHIN = 900.0  # seconds; what nobody waits for has had its time then
 class SharedPool:
     """One order of the arm: an agent for each model, on one pool that lasts in a folder.
 
-    A `poisoned` pool begins with the answers that people gave to the examples, and one of four gave wrong ones.
+    The pool begins with the answers that people gave to the examples, where they are `brought` in; in a `poisoned` one
+    one of four people gave wrong ones.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class SharedPool:
         first = f"openai:{self._models[0]}"
         with running_up(self._folder, agents, first, self._relay.url) as (client, _):
             self._client = client
-            if self._poisoned and not done:
+            if (self._poisoned or self._tasks.brought) and not done:
                 self._bring_in()
             before: Phase = "stream"
             for phase, places in batches(self._tasks, at_once):
@@ -93,6 +94,7 @@ class SharedPool:
 
     def _bring_in(self) -> None:
         pool, examples = self._pool, self._tasks.examples
+        answers = spoiled(examples) if self._poisoned else [task.answer for task in examples]
         self._client.memories.add(
             [
                 NewMemory(
@@ -103,7 +105,7 @@ class SharedPool:
                     kind=task.kind,
                     submitter=PEOPLE[at % 4],
                 )
-                for at, (task, answer) in enumerate(zip(examples, spoiled(examples), strict=True))
+                for at, (task, answer) in enumerate(zip(examples, answers, strict=True))
             ]
         )
         self._learnt()

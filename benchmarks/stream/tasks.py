@@ -54,6 +54,8 @@ class TaskSet(NamedTuple):
     unseen: Sequence[Task]
     examples: Sequence[Task]
     check: Callable[[str, str], bool]
+    brought: bool = False
+    """Whether pools begin with the examples."""
 
     def of(self, phase: Phase) -> Sequence[Task]:
         return self.stream if phase == "stream" else self.unseen
@@ -71,25 +73,36 @@ def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], b
 
 
 def database_tasks(
-    folder: Path, number: int, unseen: int, order: int, questions: Questions | None = None, *, fresh: bool = False
+    folder: Path,
+    number: int,
+    unseen: int,
+    order: int,
+    questions: Questions | None = None,
+    *,
+    fresh: bool = False,
+    brought: int = 0,
 ) -> TaskSet:
     """Questions of `train` in an order of their own, and of `test`; those of `dev` come with their answers.
 
-    `fresh` leaves out the questions that somebody had looked at when the defaults were settled.
+    `fresh` leaves out the questions that somebody had looked at when the defaults were settled. `brought` others of
+    `train` come with their answers in place of those of `dev`.
     """
     questions = questions or read_questions()
     check = database_agent(questions, folder)
 
     def tasks(split: str, seed: int) -> list[Task]:
-        every = [Task(one.text, None, one.sql, str(one.query.number)) for one in questions.of(split)]
-        random.Random(seed).shuffle(every)
-        return every
+        found = [Task(one.text, None, one.sql, str(one.query.number)) for one in questions.of(split)]
+        random.Random(seed).shuffle(found)
+        return found
 
-    stream, last = tasks("train", order), tasks("test", 0)
+    every, last = tasks("train", order), tasks("test", 0)
+    known: set[Task] = set()
     if fresh:
         known = {task for seed, count in LOOKED_AT.items() for task in tasks("train", seed)[:count]}
-        stream, last = [task for task in stream if task not in known], last[UNSEEN_LOOKED_AT:]
-    return TaskSet("sql", stream[:number], last[:unseen], tasks("dev", 0)[:60], check)
+        last = last[UNSEEN_LOOKED_AT:]
+    stream = [task for task in every if task not in known][:number]
+    examples = [task for task in every if task not in stream][:brought] if brought else tasks("dev", 0)[:60]
+    return TaskSet("sql", stream, last[:unseen], examples, check, bool(brought))
 
 
 def spoiled(examples: Sequence[Task]) -> list[str]:
