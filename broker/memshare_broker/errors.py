@@ -19,6 +19,7 @@ Reason = Literal[
     "unknown model",
     "no model",
     "refused",
+    "content filter",
     "too long",
     "malformed",
     "signature",
@@ -31,6 +32,8 @@ Reason = Literal[
 
 OUTAGES = frozenset({"store", "model away"})
 """Reasons that concern every task alike, and cost nothing to try again: bounded by age alone, and no try is counted."""
+REFUSALS = frozenset({"refused", "content filter"})
+"""Reasons that may be of one prompt alone."""
 PAID = frozenset({"cut off", "invalid reply"})
 """Reasons for which a model was paid: tried again fewer times than others."""
 

@@ -75,7 +75,11 @@ class Presence(Message):
 
 
 def announce(client: redis.Redis, presence: Presence) -> None:
-    """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds."""
+    """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds.
+
+    A full Redis goes on knowing who was there; raises its `OutOfMemoryError` all the same.
+    """
+    client.expire(PREFIX + presence.node, LIFETIME)
     with client.pipeline() as step:
         step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
         step.sadd(INCARNATIONS_THERE, presence.incarnation)

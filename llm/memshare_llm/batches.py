@@ -15,7 +15,7 @@ import redis
 
 from memshare_broker.delivery.hops import Hop
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.errors import REFUSALS, GiveUp, NotYet, TryAgain
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Message, PaidTask, Usage, derived_id
 from memshare_llm.chat import Deferred
@@ -131,7 +131,7 @@ class Batches(Generic[T, R]):
         except (TryAgain, GiveUp) as error:
             if len(tasks) == 1:
                 raise
-            if error.reason == "refused":
+            if error.reason in REFUSALS:
                 self._part(waited[1:])  # one of them may be what the model will not speak of
                 del waited[1:]
                 return call(tasks[:1])

@@ -185,7 +185,7 @@ def read_choice(model: str, body: str | bytes) -> tuple[Choice, Usage]:
     if choice.message.refusal:
         raise RefusedReply(f"{model} refused: {masked(choice.message.refusal[:2_000])[:500]}", "refused", usage)
     if choice.finish_reason == "content_filter":
-        raise RefusedReply(f"{model} refused: its content filter stopped the answer.", "refused", usage)
+        raise RefusedReply(f"{model} refused: its content filter stopped the answer.", "content filter", usage)
     if choice.finish_reason == "error":
         raise UselessReply(f"{model} broke off with an error of its own.", "server error", usage)
     return choice, usage

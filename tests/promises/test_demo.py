@@ -38,7 +38,7 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
     assert children_of(folder) == []
 
     kept = Terminal(folder).without_model()
-    kept.environment["MEMSHARE_AGENTS_DIR"] = str(folder / "agents")
+    kept.environment["MEMSHARE_AGENTS_DIR"] = demo["agents"]
     up = kept.up()
     try:
         paired = kept.json("memories", "stats")["helps"][0]

@@ -63,8 +63,14 @@ LEAVE_SERVER = Script(
     __file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN, ended=ENDED, lately=LAST_CALLS
 )
 
-Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "away", "other"]
-WHY_FAILED: dict[str, Outcome] = {"time-out": "slow", "rate limit": "refused", "model away": "away"}
+Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "away", "filtered", "declined", "other"]
+WHY_FAILED: dict[str, Outcome] = {
+    "time-out": "slow",
+    "rate limit": "refused",
+    "model away": "away",
+    "content filter": "filtered",
+    "refused": "declined",
+}
 
 
 class Permit(NamedTuple):
@@ -233,7 +239,7 @@ class ConcurrencyLimited(ChatAround):
             return said
         except (UselessReply, RefusedReply) as error:
             usage = error.usage
-            outcome = "misfit" if error.reason in PAID else "other"
+            outcome = "misfit" if error.reason in PAID else WHY_FAILED.get(error.reason, "other")
             raise
         except (TryAgain, GiveUp) as error:
             if gave_way:

@@ -1,9 +1,9 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- keys: state, calls
 -- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
--- `outcome` is 'fit', 'misfit', 'slow', 'refused', 'away', 'yielded' or 'other'; `before` how many calls there were when
--- it began, `joined` how many had begun beside others by then, `pace` the seconds that it took for a unit of work, 0
--- where that is not known. Returns 1 where the breaker was open and closes, else 0.
+-- `outcome` is 'fit', 'misfit', 'slow', 'refused' (too many), 'filtered' or 'declined' (by what they say), 'away',
+-- 'yielded' or 'other'; `before` how many calls there were when it began, `joined` how many had begun beside others by
+-- then, `pace` the seconds that it took for a unit of work, 0 where that is not known. Returns 1 where the breaker was open and closes, else 0.
 local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
@@ -21,7 +21,7 @@ if outcome ~= 'yielded' then
   redis.call('HSET', ended, model, table.concat(last, ' '))
   redis.call('EXPIRE', ended, DAY)
 end
-if outcome == 'away' or outcome == 'yielded' then outcome = 'other' end
+if ({away = 1, yielded = 1, filtered = 1, declined = 1})[outcome] then outcome = 'other' end
 
 -- What nobody waits for, and takes too long even alone, is of no use either.
 local known = redis.call('HGET', fitted, kind) or '0 0 0'

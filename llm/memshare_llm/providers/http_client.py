@@ -44,6 +44,9 @@ _CODES: dict[str, Reason] = {
     "exceed_context_size_error": "too long",
 }
 _TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
+_FILTERED = re.compile(
+    r"content[ _-]?(filter|policy|management|moderation)|safety system|usage policy|flagged", re.IGNORECASE
+)
 # Sent with the status of a rate limit, but only a person can lift them.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
 
@@ -73,6 +76,8 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
         return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
     by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)
     by_words: Reason | None = "too long" if status == 400 and _TOO_LONG.search(words) else None
+    if _FILTERED.search(" ".join((words, *codes))):
+        by_words = by_words or "content filter"
     return GiveUp(message, by_code or by_words or _LASTING.get(status, "refused"))
 
 

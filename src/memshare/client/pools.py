@@ -56,7 +56,14 @@ def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str,
 
 
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
-FAILURES = {"slow": "timed out", "refused": "were too many", "misfit": "were of no use", "away": "found no server"}
+FAILURES = {
+    "slow": "timed out",
+    "refused": "were too many",
+    "misfit": "were of no use",
+    "away": "found no server",
+    "filtered": "were refused: content filter",
+    "declined": "were refused by its server",
+}
 
 
 def failing_models(calls: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -78,7 +85,8 @@ def no_room(client: redis.Redis) -> tuple[str, ...]:
         with suppress(redis.exceptions.NoPermissionError):
             client.set("memshare:health", 1, ex=60)
     except redis.exceptions.OutOfMemoryError as error:
-        return (f"Redis takes no writes, so tasks are refused: {error} Raise its maxmemory, or free some of it.",)
+        said = "Redis takes no writes, as it is full: new tasks and changes are refused, and open tasks wait; what is"
+        return (f"{said} there can be read. Raise its maxmemory, or free some of it; then all goes on. ({error})",)
     return ()
 
 

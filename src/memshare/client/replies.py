@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from typing import Literal
 from uuid import UUID
 
@@ -249,7 +250,14 @@ class WaitingReply(Message):
 
     why: str
     messages: int
-    until: float = Field(description="when the first of them goes on, as Unix time in seconds")
+    until: float = Field(
+        description="when the first of them goes on, as Unix time in seconds; past: when a worker takes it up"
+    )
+
+    @property
+    def is_due(self) -> bool:
+        """True if its time has come, so that it waits for a worker alone."""
+        return self.until <= time.time()
 
 
 class QueueReply(Message):

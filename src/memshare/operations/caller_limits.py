@@ -104,7 +104,13 @@ class RequestLimit:
     def take(self, who: str) -> None:
         """Count one request of a caller; raises `TooManyRequests` with the seconds until the next one may come."""
         item = self._item
-        if item is None or self._limiter.hit(item, "door", who):
+        if item is None:
+            return
+        try:
+            has_room = self._limiter.hit(item, "door", who)
+        except redis.exceptions.OutOfMemoryError:  # then nothing is counted, for what is there can be read
+            has_room = self._limiter.test(item, "door", who)
+        if has_room:
             return
         wait = free_in(item.amount, 1, MINUTE, self._storage.get_sliding_window(item.key_for("door", who), MINUTE))
         raise TooManyRequests(

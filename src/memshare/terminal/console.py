@@ -53,23 +53,29 @@ def bars(count: ProgressColumn | None = None, *, shown: bool = True) -> Progress
     return ToldProgress(*columns, console=errors, transient=True, disable=not shown)
 
 
-TELL_EVERY = 60.0  # seconds
+SAY_EVERY, TELL_EVERY = 5.0, 60.0  # seconds on a terminal; and at most in a log, where the distances grow
+
+
+def _next_line(at: float) -> float:
+    """The seconds after which the line after that of `at` seconds is due in a log: 5, 10, 20, 40, 80, 140, …"""
+    return max(SAY_EVERY, min(2 * at, at + TELL_EVERY))
 
 
 class ToldProgress(Progress):
     """Bars that are told in a line now and then where no terminal can draw them, as in a log."""
 
-    _told = time.monotonic()
+    _due = 0.0
 
     def update(self, task_id: TaskID, **changes: Any) -> None:
         super().update(task_id, **changes)
-        if not self.disable and not self.console.is_terminal and time.monotonic() - self._told >= TELL_EVERY:
-            self._told = time.monotonic()
+        lasts = self.tasks[0].elapsed or 0.0
+        if not self.disable and not self.console.is_terminal and lasts >= (self._due or SAY_EVERY):
+            self._due = _next_line(lasts)
             done = (
                 f"{one.description} {one.completed:,.0f}{f' of {one.total:,.0f}' if one.total else ''}"
                 for one in self.tasks
             )
-            self.console.print("; ".join(done))
+            self.console.print(f"{'; '.join(done)} … {lasts:.0f} s")
 
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
         self.update(task_id, advance=advance)
@@ -96,24 +102,27 @@ def stopping(said: str) -> Iterator[None]:
         raise typer.Exit(130) from stop
 
 
-SAY_EVERY = 5.0  # seconds
-
-
 @contextmanager
 def waiting(what: str | Callable[[], str]) -> Iterator[None]:
     """Say at once on standard error what the block waits for, and every five seconds for how long it has.
 
     A function is asked each time.
 
-    On a terminal that is one line, which goes when the block ends.
+    On a terminal that is one line, which goes when the block ends; in a log there are ever fewer.
     """
-    began, ended = time.monotonic(), threading.Event()
+    began, due, ended = time.monotonic(), 0.0, threading.Event()
     asked = what if callable(what) else lambda: what
     with errors.status(f"{asked()} …") as status:
 
         def tell() -> None:
-            said = f"{asked()} … {time.monotonic() - began:.0f} s"
-            status.update(styled(said)) if errors.is_terminal else errors.print(said)
+            nonlocal due
+            lasts = time.monotonic() - began
+            said = f"{asked()} … {lasts:.0f} s"
+            if errors.is_terminal:
+                status.update(styled(said))
+            elif lasts >= due:
+                due = _next_line(due)
+                errors.print(said)
 
         telling = steady_thread("memshare-waiting", tell, ended, every=SAY_EVERY)
         try:
@@ -290,3 +299,8 @@ def one_line(text: str) -> Text:
 def moment(seconds: float) -> str:
     """A Unix time in seconds as people read it, in UTC: so are the days that `--since` and `--until` name."""
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seconds))
+
+
+def until(seconds: float) -> str:
+    """Until when a message waits, by the Unix time in seconds at which it goes on; one whose time has come is next."""
+    return f"until {moment(seconds)}" if seconds > time.time() else "until a worker takes it up"

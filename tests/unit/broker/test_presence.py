@@ -29,3 +29,17 @@ def test_a_worker_that_cannot_be_read_does_not_hide_the_others(
 
     assert [worker.node for worker in present(redis_client)] == ["w@host"]
     assert "'new@host'" in caplog.text
+
+
+def test_a_full_redis_goes_on_knowing_a_worker_that_is_there(redis_client: redis.Redis) -> None:
+    worker = Presence(node="w@host", pid=1, incarnation="l", queues=("poem",))
+    announce(redis_client, worker)
+    redis_client.expire(PREFIX + "w@host", 3)
+    redis_client.config_set("maxmemory", 1)
+    try:
+        with pytest.raises(redis.exceptions.OutOfMemoryError):
+            announce(redis_client, worker)
+    finally:
+        redis_client.config_set("maxmemory", 0)
+
+    assert redis_client.ttl(PREFIX + "w@host") > 3

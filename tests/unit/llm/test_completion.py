@@ -28,7 +28,7 @@ def body(text: str | None = "Blue.", finish_reason: str = "stop", refusal: str |
         (body(finish_reason="error"), UselessReply, "server error"),
         (body("x" * (MAX_TEXT + 1)), RefusedReply, "too long"),
         (body(None, refusal="I would rather not."), RefusedReply, "refused"),
-        (body("", "content_filter"), RefusedReply, "refused"),
+        (body("", "content_filter"), RefusedReply, "content filter"),
     ],
 )
 def test_a_reply_that_cannot_be_used_tells_what_it_took_and_why(

@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 import redis
+import typer
 
+from memshare.cli.ask import submit_file as bulk
 from memshare.cli.ask.submit_file import GO_ON, TaskLine, answers, read_tasks, results_file, submit_all, submit_file
 from memshare.client.client import BULK, Client
+from memshare.terminal import console
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -92,6 +95,25 @@ def test_results_come_when_they_are_there_and_not_in_the_order_of_the_lines(
 
     assert [one["line"] for one in found] == [3, 2, 1]
     assert next(results, None) is None
+
+
+def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answer(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(console, "SAY_EVERY", 0.2)
+    monkeypatch.setattr(bulk, "QUIET", 0.1)
+    said = {"priority": BULK, "skip_bad": False, "as_json": False, "out": None, "run": "run"}
+
+    with pytest.raises(typer.Exit):
+        submit_file(client, written(tmp_path, *TASKS[:2]), {}, patience=2.0, **said)
+
+    first, *later = capsys.readouterr().err.splitlines()
+    assert first.startswith("Asking poem (")
+    assert first.endswith("), up to 2 s for the next of their answers")
+    assert any(line.startswith("No worker serves memory, poem, ") for line in later)
+    far = [line.partition(" …")[0] for line in later if "…" in line]
+    assert {*far} == {"Submitted 2 of 2; Answered 0 of 2"}
+    assert 2 <= len(far) <= 4
 
 
 def test_what_has_no_answer_after_the_patience_is_left_open(

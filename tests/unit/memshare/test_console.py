@@ -58,10 +58,25 @@ def test_what_is_waited_for_is_said_at_once_and_again(
 ) -> None:
     monkeypatch.setattr(console_module, "SAY_EVERY", 0.02)
 
-    with console_module.waiting("Asking openai:slow, up to 120 s"):
-        wait_for(lambda: capsys.readouterr().err.count("Asking openai:slow, up to 120 s") > 1, 10, "it to be said")
+    lines: list[str] = []
 
-    assert capsys.readouterr().out == ""
+    def told() -> bool:
+        said = capsys.readouterr()
+        lines.extend(said.err.splitlines())
+        return len(lines) > 2 and not said.out
+
+    with console_module.waiting("Asking openai:slow, up to 120 s"):
+        wait_for(told, 10, "it to be said")
+
+    assert {line.partition(" …")[0] for line in lines} == {"Asking openai:slow, up to 120 s"}
+
+
+def test_a_log_is_told_at_growing_distances() -> None:
+    due = [0.0]
+    while due[-1] < 200:
+        due.append(console_module._next_line(due[-1]))
+
+    assert due == [0, 5, 10, 20, 40, 80, 140, 200]
 
 
 def test_who_is_not_there_is_told_what_would_have_been_asked(monkeypatch: pytest.MonkeyPatch) -> None:

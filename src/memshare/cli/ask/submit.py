@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from memshare.cli.ask.submit_file import submit_file
+from memshare.cli.ask.submit_file import asking, submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
 from memshare.files.json_lines import decode, read_messages
@@ -115,9 +115,8 @@ def submit(
     if not wait:
         print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
-    card, began = client.agents().get(agent), time.monotonic()
-    asking = f"Asking {agent}{f' ({card.model})' if card else ''}, up to {timeout:g} s"
-    with stopping(_STAYS.format(submitted.id)), waiting(asking):
+    began = time.monotonic()
+    with stopping(_STAYS.format(submitted.id)), waiting(asking(client, [agent], timeout)):
         answer = _wait(client, agent, submitted, timeout)
     took = f"Answered after {time.monotonic() - began:.1f} s"
     errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")

@@ -170,10 +170,19 @@ def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool)
     errors.print(f"{counted(len(lines), 'line')} submitted.")
 
 
+def asking(client: Client, agents: Collection[str], timeout: float) -> str:
+    """The agents that are asked, with their models, and for how many seconds at most, in words."""
+    cards = client.agents()
+    named = (f"{name} ({cards[name].model})" if name in cards else name for name in sorted(agents))
+    return f"Asking {', '.join(named)}, up to {timeout:g} s"
+
+
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
     """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
     missing = [line for line in lines if results is None or line.task_id not in results.answered]
     before, failed, came = len(lines) - len(missing), [], 0
+    if missing:
+        errors.print(f"{asking(client, {line.agent for line in missing}, patience)} for the next of their answers")
     with bars() as bar:
         submitted, answered = (bar.add_task(name, total=len(lines)) for name in ("Submitted", "Answered"))
 

@@ -31,6 +31,7 @@ from memshare.terminal.console import (
     short,
     styled,
     table,
+    until,
 )
 from memshare.terminal.ids import counted, find_task, short_id, shorten_ids, whose_answer
 from memshare_broker.delivery.hops import ANSWER, SCORE, SETTLE
@@ -172,7 +173,7 @@ def trace(
         also = counted(len(journey.also_hid), "memory that says so was", "memories that say so were")
         console.print(f"{told}{hides}{f'; {also} hidden with it' if journey.also_hid else ''}")
     if journey.waits is not None:
-        console.print(styled(("waits", "yellow"), f" until {moment(journey.waits.until)}: {journey.waits.why}"))
+        console.print(styled(("waits", "yellow"), f" {until(journey.waits.until)}: {journey.waits.why}"))
     elif journey.message is not None:
         at_it = client.ledger.is_in_hand(journey.message)
         coming = [words for hop, words in TO_COME.items() if hop not in journey.hops]

@@ -217,6 +217,7 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
                 "helped": helped and helped.as_json(),
                 "memories": memories,
                 "data": str(folder),
+                "agents": str(agents),
             }
         )
         return

@@ -84,6 +84,7 @@ def show(
 
 TO_DO: dict[Reason, str] = {
     **dict.fromkeys(("credentials", "unknown model", "no model", "refused"), "Mend or replace the model."),
+    "content filter": "Write the task otherwise, or name another model.",
     **dict.fromkeys(("invalid reply", "cut off"), "Its replies lack the form: name a larger model."),
     **dict.fromkeys(("rate limit", "time-out", "connection", "busy", "store", "model away"), "It may work by now."),
 }

@@ -5,8 +5,9 @@ from __future__ import annotations
 from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json
 from memshare.operations import listings
-from memshare.terminal.console import console, moment, styled, table
+from memshare.terminal.console import console, styled, table, until
 from memshare.terminal.ids import counted
+from memshare_broker.app import MEMORY_QUEUE
 
 
 def agents(as_json: Json = False) -> None:
@@ -38,6 +39,8 @@ def status(as_json: Json = False) -> None:
         return
     workers = [(one.name, ", ".join(one.queues), ", ".join(one.models) or "–") for one in found.workers]
     console.print(table("worker", "serves", "models", rows=workers) if workers else "No worker is there.")
+    if found.workers and not any(MEMORY_QUEUE in one.queues for one in found.workers):
+        console.print("Tasks wait for the memory service, which is not there yet.", style="yellow")
     queues = [
         (one.name, one.open, one.a_minute, f"{one.oldest:.0f} s" if one.open else "–", one.workers or "none")
         for one in found.queues
@@ -46,7 +49,7 @@ def status(as_json: Json = False) -> None:
         console.print(table("queue", "open", "a minute", "oldest", "workers", rows=queues))
     for queue in found.queues:
         for one in queue.waiting:
-            waits = f" {one.messages} until {moment(one.until)}: {one.why}"
+            waits = f" {one.messages} {until(one.until)}: {one.why}"
             console.print(styled((f"{queue.name} waits", "yellow"), waits))
     for said in (*found.failing, *found.busy, *found.doubts):
         console.print(said, style="yellow")

@@ -32,6 +32,8 @@ from memshare_llm.providers.http_client import ReplyTooLong, retry_after, transl
         (403, "model_not_found", GiveUp, "unknown model"),
         (404, None, GiveUp, "unknown model"),
         (422, None, GiveUp, "refused"),
+        (400, "content_filter", GiveUp, "content filter"),
+        (403, "content_policy_violation", GiveUp, "content filter"),
     ],
 )
 def test_a_response_says_why_it_failed(

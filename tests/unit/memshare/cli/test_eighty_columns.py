@@ -183,6 +183,7 @@ def test_where_no_terminal_is_a_sentence_is_one_line() -> None:
 
 
 def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_module, "SAY_EVERY", 0.0)
     monkeypatch.setattr(console_module, "TELL_EVERY", 0.0)
     monkeypatch.setattr(console_module.errors, "_file", said := io.StringIO())
 
@@ -191,7 +192,7 @@ def test_a_log_is_told_now_and_then_how_far_a_bar_is(monkeypatch: pytest.MonkeyP
         bar.advance(task)
         bar.update(task, completed=2)
 
-    assert said.getvalue().splitlines()[:2] == ["Answered 1 of 3", "Answered 2 of 3"]
+    assert said.getvalue().splitlines()[:2] == ["Answered 1 of 3 … 0 s", "Answered 2 of 3 … 0 s"]
 
 
 def test_a_difference_says_of_how_many_tasks_it_is(screen: Screen) -> None:

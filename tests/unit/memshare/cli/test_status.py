@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,8 +18,13 @@ from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Turn
+from memshare_llm.build import open_limited
 from memshare_llm.doubts import Doubts
 from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit, last_calls
+from tests.support.chat_script import Answer, in_turn
+from tests.support.chat_server import serving
+from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal
 
 
@@ -82,6 +87,34 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
     end_calls(redis_client, "slow", 1)
 
     assert failing_models(last_calls(redis_client)) == {}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "how"),
+    [
+        (Answer(status=400, code="content_filter"), "refused: content filter"),
+        (Answer(finish_reason="content_filter"), "refused: content filter"),
+        (Answer(status=422), "refused by its server"),
+    ],
+)
+def test_a_model_that_refuses_all_prompts_is_said_with_the_reason_and_one_refusal_is_not(
+    settings: Settings, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, refusal: Answer, how: str
+) -> None:
+    with serving(in_turn(refusal, *[Answer()] * 5, refusal)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        chat = open_limited(settings, "openai:scripted", "answers", connections=1)
+        for _ in range(6):
+            with suppress(GiveUp):
+                chat.reply([Turn(role="user", content="A riddle about rain")])
+        assert failing_models(last_calls(redis_client)) == {}
+
+        for _ in range(6):
+            with pytest.raises(GiveUp):
+                chat.reply([Turn(role="user", content="A riddle about rain")])
+
+    assert [*failing_models(last_calls(redis_client)).values()] == [
+        f"6 of the last 6 calls of openai:scripted were {how}."
+    ]
 
 
 def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
@@ -149,6 +182,34 @@ def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, 
     announce(redis_client, Presence.model_validate({**about, "trainer_model": "openai:labels"}))
 
     assert terminal.json("status")["workers"][0]["models"] == ["openai:labels"]
+
+
+def test_status_says_that_tasks_wait_for_a_memory_service_that_is_not_there_yet(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    announce(redis_client, Presence(node="poem-7@here", pid=7, incarnation="x", queues=("poem",)))
+    assert "Tasks wait for the memory service" in terminal.run("status").stdout
+
+    announce(redis_client, Presence(node="memory-8@here", pid=8, incarnation="y", queues=("memory",)))
+    assert "memory service" not in terminal.run("status").stdout
+
+
+def test_what_is_due_waits_for_a_worker_and_not_until_a_time_that_is_past(
+    terminal: Terminal, settings: Settings
+) -> None:
+    with closing(Client(settings)) as client:
+        for name, wait in (("t1", 60.0), ("t2", -60.0)):
+            client.ledger.open(entry(name))
+            client.ledger.park(entry(name), NotYet(f"The cap of {name} is used up.", wait, hold="agent poem"))
+        wait_for(lambda: client.ledger.parked.why("t2"), 5, "it to be parked")
+        said = terminal.run("status").stdout
+        assert "poem waits 1 until a worker takes it up: The cap of t2 is used up." in said
+        assert "poem waits 1 until 20" in said
+
+        client.ledger.parked.lift("agent poem")
+
+    assert "until a worker takes it up: The cap of t1" in terminal.run("status").stdout
+    assert "until a worker takes it up: The cap of t1" in terminal.run("trace", "t1").stdout
 
 
 def test_status_says_who_is_there_what_waits_and_why_and_what_was_given_up(

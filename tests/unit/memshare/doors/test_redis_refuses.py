@@ -9,9 +9,13 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.client.errors import TooManyRequests
 from memshare.doors import server
+from memshare.doors.pages.visit import PAGES
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
+from memshare.operations.caller_limits import RequestLimit
+from memshare.operations.serving import served
 from memshare_broker.settings import Settings
 from tests.unit.memshare.doors.conftest import Tokened
 
@@ -56,6 +60,44 @@ def test_what_redis_refuses_is_a_503_that_says_so(
     assert refused.headers["content-type"] == "application/problem+json"
     assert why in refused.json()["detail"]
     assert "Redis at unix:" in refused.json()["detail"]
+
+
+def test_what_only_reads_is_answered_while_redis_is_full(
+    shelf: dict[str, str], redis_client: redis.Redis, tokened: Tokened
+) -> None:
+    calls = [one.path for one in served() if one.verb == "GET" and not one.silence] + [*PAGES.shown]
+    asked = [path.replace("{memory_id}", shelf["logic"]).replace("{id}", shelf["logic"]) for path in calls]
+
+    def statuses(client: TestClient) -> dict[str, int]:
+        return {path: client.get(path).status_code for path in asked}
+
+    ada = tokened("ada", "admin", pools=None)
+    redis_client.config_set("maxmemory", 1)
+    try:
+        full = statuses(ada)
+        refused = ada.post("/v1/tasks", json=FORMS["tasks"])
+    finally:
+        redis_client.config_set("maxmemory", 0)
+
+    assert full == statuses(ada)
+    assert sum(status == 200 for status in full.values()) > len(asked) // 2, full
+    assert refused.status_code == 503
+    assert "maxmemory" in refused.text
+
+
+def test_who_asks_too_often_is_refused_also_while_redis_is_full(backend: Backend, redis_client: redis.Redis) -> None:
+    limit = RequestLimit(backend.redis, 1)
+    redis_client.config_set("maxmemory", 1)
+    try:
+        limit.take("ada")
+        limit.take("ada")
+        redis_client.config_set("maxmemory", 0)
+        limit.take("ada")
+        redis_client.config_set("maxmemory", 1)
+        with pytest.raises(TooManyRequests):
+            limit.take("ada")
+    finally:
+        redis_client.config_set("maxmemory", 0)
 
 
 def test_health_says_that_redis_takes_no_writes_and_alive_does_not_care(

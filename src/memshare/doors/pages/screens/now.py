@@ -27,7 +27,7 @@ def now(visit: Visit) -> Screen:
             "now": found,
             "models": models,
             "is_offline": OFFLINE in models,
-            "waiting": [(queue.name, one) for queue in found.queues for one in queue.waiting],
+            "waiting": [(queue, one) for queue in found.queues for one in queue.waiting],
             "accepted_share": found.accepted / found.graded if found.graded else None,
             "memories": None if visit.pools is None else sum(one.memories for one in visit.pools),
             "starting": backend.is_starting,  # after the pools were asked for

@@ -75,6 +75,32 @@ def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend
     assert said in text_of(here.get("/now").text)
 
 
+def test_what_is_due_says_that_it_waits_for_a_worker(here: TestClient, backend: Backend) -> None:
+    waiting = entry("t1", "answer")
+    backend.client.ledger.open(waiting)
+    backend.client.ledger.park(waiting, NotYet("The cap is used up.", 240, hold="agent logic"))
+    backend.client.ledger.parked.lift("agent logic")
+
+    assert "The cap is used up. Due, but no worker serves it" in text_of(here.get("/now").text)
+
+    announce(backend.redis, Presence(node="one", pid=1, incarnation="a", queues=("logic",), agents=(CARD,)))
+    assert "The cap is used up. Due: a worker takes it up" in text_of(here.get("/now").text)
+
+
+def test_now_is_red_while_redis_is_full_and_says_what_still_works(here: TestClient, backend: Backend) -> None:
+    backend.redis.config_set("maxmemory", 1)
+    try:
+        shown = here.get("/now")
+    finally:
+        backend.redis.config_set("maxmemory", 0)
+
+    assert shown.status_code == 200
+    assert '<div class="alarm"><dt>Model' in shown.text
+    said = text_of(shown.text)
+    assert "Redis takes no writes, as it is full" in said
+    assert "can be read. Raise its maxmemory" in said
+
+
 def test_tasks_that_are_all_set_aside_are_not_called_new(here: TestClient, backend: Backend) -> None:
     waiting = entry("t1", "answer")
     backend.client.ledger.open(waiting)
