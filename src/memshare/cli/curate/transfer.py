@@ -30,14 +30,23 @@ from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids, pools_known, unread
 from memshare.files.graded.choosing import RunChoice
-from memshare.files.json_lines import TABLES, refuse
+from memshare.files.json_lines import beginning, is_table, refuse
 from memshare.files.new_file import new_file
-from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
+from memshare.files.pairs import (
+    NO_EXAMPLE,
+    SAME,
+    PairsFile,
+    bring_in,
+    is_document,
+    read_pairs,
+    read_statements,
+    unknown_pools,
+)
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.data_folder import connected
 from memshare.operations.memories import without_wrong
-from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, short, stopping
 from memshare.terminal.ids import counted, require_pool
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
@@ -323,7 +332,8 @@ def import_memories(
     """Bring memories in from a file; twice is the same as once. One line that cannot be read, and nothing is imported.
 
     Exported memories come back as they were exported; others that the pool has already stay as they are. Runs of other
-    tools (--from) and rows of tables come in with a prompt, an answer and a score that is high enough; others do not.
+    tools (--from) and rows of tables come in with a prompt, an answer and a score that is high enough. What is left
+    out, such as the same again or what was called wrong, is named by its line, and the rest comes in.
 
     Example: memshare memories import pool.jsonl
 
@@ -338,14 +348,19 @@ def import_memories(
         unknown = "" if new_pool else unknown_pools(client, found)
         return [f"{unknown} --new-pool begins it. {unread(cards.values(), found.pools)}"] if unknown else []
 
-    source = source or ("table" if file.suffix.lower() in TABLES else None)
+    if facts and dry_run:
+        raise BadInput("--facts says how many calls it takes, and asks before it makes them: leave --dry-run out.")
+    if source is None and is_table(file.name, beginning(file)):
+        source = "table"
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
         graded = read_graded(client, files, wanted, submitter, mask=mask)
         found = graded.pairs
-    elif any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
-        raise BadInput("--score, --dry-run and such go with --from, which names the tool that wrote the file.")
+    elif any((scores, score, at_least is not None, scale, agent, kind, mask)):
+        raise BadInput(
+            "--score, --agent and such go with --from: the tool that wrote the file, or table for JSON lines."
+        )
     elif is_document(file):
         if pool is None:
             there = ", ".join(sorted(pools_known(client)))
@@ -364,7 +379,7 @@ def import_memories(
     if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
-    ids, unknown_ids, left_out = found.ids, new_ids(client, found.ids), len(found.left_out)
+    ids, unknown_ids = found.ids, new_ids(client, found.ids)
     if source:  # of graded runs, those that are there already stay as they are
         fresh = [memory for memory in found.whole if memory.id in unknown_ids]
         if not dry_run:
@@ -372,16 +387,17 @@ def import_memories(
         show_graded(graded._replace(memories=found.whole), source, fresh, dry_run=dry_run, as_json=as_json)
         return
     new, each = len(unknown_ids), len(set(ids))
-    _bring_in(client, found)
+    if not dry_run:
+        _bring_in(client, found)
     if as_json:
-        more = {"left_out": left_out, "doubled": len(ids) - each}
+        left_out, doubled = (len(found.left_out.get(why, ())) for why in (NO_EXAMPLE, SAME))
+        more = {"left_out": left_out, "doubled": doubled, "places": found.left_out, "dry_run": dry_run}
         print_json({"imported": each, "new": new, "there": each - new} | {what: n for what, n in more.items() if n})
         return
-    console.print(f"Imported {counted(each)}: {new:,} new, {each - new:,} were there already.")
-    if len(ids) > each:
-        console.print(f"{counted(len(ids) - each, 'line', 'lines')} left out: the same again as an earlier line.")
-    if left_out:
-        console.print(f"{counted(left_out, 'line')} left out: an answer with the weight 0 is no example.")
+    said = "Nothing was done. It would import" if dry_run else "Imported"
+    console.print(f"{said} {counted(each)}: {new:,} new, {each - new:,} there already.")
+    for why, places in found.left_out.items():
+        console.print(f"{len(places):,} left out: {why} ({short(', '.join(places))}).")
 
 
 def _bring_in(client: Client, found: PairsFile) -> None:
