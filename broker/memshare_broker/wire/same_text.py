@@ -59,6 +59,41 @@ def is_blank(text: str) -> bool:
     return all(sign.isspace() or unicodedata.category(sign) in ("Cc", "Cf") for sign in _BLANK.sub("", text))
 
 
+GZIP = b"\x1f\x8b"
+_UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
+_WORKBOOK = 'a workbook, or another zip file. Save a workbook as "CSV UTF-8".'
+_MARKS = {
+    b"PK\x03\x04": _WORKBOOK,  # .xlsx, and the next is .xls of before
+    b"\xd0\xcf\x11\xe0": _WORKBOOK,
+    b"PAR1": "Parquet: save it as CSV in UTF-8, or as JSON lines.",
+    b"%PDF": "a PDF: call it NAME.pdf, and `memshare memories import` takes it.",
+    GZIP: "packed with gzip: unpack it first.",
+    b"\xff\xfe\x00\x00": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",
+    b"\x00\x00\xfe\xff": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",
+    b"\xff\xfe": f"UTF-16 text; expected UTF-8. {_UTF8.format('UTF-16')}",
+    b"\xfe\xff": f"UTF-16 text; expected UTF-8. {_UTF8.format('UTF-16')}",
+}
+"""The bytes that files of other forms begin with, and what is said of each."""
+
+
+def decode(raw: bytes, name: str) -> str:
+    """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
+    for mark, said in _MARKS.items():
+        if raw.startswith(mark):
+            raise BadInput(f"{name} is {said}")
+    try:
+        text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0")  # as UTF-16 has them that does not say so
+    except UnicodeDecodeError as error:
+        wrong = error.start
+    if wrong < 0:
+        return text
+    line, column = raw.count(b"\n", 0, wrong) + 1, wrong - raw.rfind(b"\n", 0, wrong)
+    encoding = "WINDOWS-1252" if raw[wrong] else "UTF-16LE"
+    raise BadInput(
+        f"{name}:{line}: byte {column} of the line, 0x{raw[wrong]:02x}, is not UTF-8 text. {_UTF8.format(encoding)}"
+    )
+
+
 def refuse_half_characters(value: object, what: str) -> None:
     """Raises `BadInput` where a text in a JSON value holds half a character (a lone surrogate): nothing can keep it.
 

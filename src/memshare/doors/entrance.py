@@ -17,7 +17,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memshare.client.errors import TooLarge, TooManyRequests
 from memshare.doors.authentication import authenticate
 from memshare.doors.rest import headers_of, problem_of, status_of
-from memshare.files.json_lines import decode
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
@@ -25,6 +24,7 @@ from memshare_broker.connection import DOWN
 from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.observe import tracing
 from memshare_broker.wire.forms import loads
+from memshare_broker.wire.same_text import decode
 
 LARGEST_BODY = 2**20  # bytes
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller
@@ -51,7 +51,7 @@ class Bodies:
         Of a file `FIELD` is the text, `FIELD name` its name, and `FIELD fault` says why it has no text, if so.
         """
         has_files = request.headers.get("content-type", "").startswith("multipart/")
-        body = await self.read(request.receive, name, is_text=not has_files)
+        body = await self.read(request, request.receive, name, is_text=not has_files)
         if has_files:
             whole = Request(request.scope, with_body(body, request.receive))
             async with whole.form(max_part_size=LARGEST_BODY) as form:
@@ -71,12 +71,12 @@ class Bodies:
                 raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
         return [(field, text.replace("\r\n", "\n")) for field, text in pairs]
 
-    async def read(self, receive: Receive, name: str, *, is_text: bool = True) -> bytes:
+    async def read(self, request: Request, receive: Receive, name: str, *, is_text: bool = True) -> bytes:
         """The body; raises `TooLarge` or `TooManyRequests` as soon as it is, `BadInput` for no text, or `Gone`."""
         body = bytearray()
         counted = 0
         try:
-            while await _read_part(receive, body):
+            while await _read_part(receive, body, request.headers.get("content-length", "")):
                 self._unfinished[name] += len(body) - counted
                 counted = len(body)
                 if self._unfinished[name] > MOST_UNFINISHED:
@@ -92,14 +92,18 @@ class Bodies:
         return bytes(body)
 
 
-async def _read_part(receive: Receive, body: bytearray) -> bool:
-    """Add what has come to a body; whether there is more to come."""
+async def _read_part(receive: Receive, body: bytearray, told: str) -> bool:
+    """Add what has come to a body, of which the length is told; true if there is more to come."""
     message = await receive()
     if message["type"] != "http.request":
         raise Gone
     body += message.get("body", b"")
     if len(body) > LARGEST_BODY:
-        raise TooLarge(f"The request is larger than {LARGEST_BODY:,} bytes: send less at once.")
+        sent = f"{int(told):,}" if told.isdecimal() and len(told) < 16 else "more"
+        raise TooLarge(
+            f"The request has {sent} bytes, and at most {LARGEST_BODY:,} (1 MiB) are taken: split it into several. "
+            "A file of memories of any size is taken by `memshare memories import FILE` where memshare runs."
+        )
     return bool(message.get("more_body", False))
 
 
@@ -195,7 +199,7 @@ class Entrance:
             caller = known.get(self._backend)
             if caller is None:
                 caller = await at_the_entrance(authenticate, self._backend, request)
-            body = await self._bodies.read(receive, caller.name)
+            body = await self._bodies.read(request, receive, caller.name)
         except (MemshareError, *DOWN) as error:
             await refusal(scope["path"], error)(scope, receive, send)
         except Gone:

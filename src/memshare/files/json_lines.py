@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import io
 import json
 import re
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -18,7 +20,7 @@ from memshare.files.training_data import NAMES
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import loads, readable
 from memshare_broker.wire.messages import AgentTask
-from memshare_broker.wire.same_text import refuse_half_characters
+from memshare_broker.wire.same_text import GZIP, decode, refuse_half_characters
 
 _TOOLS = ("tools", "functions", "parallel_tool_calls", "tool_calls", "function_call", "tool_call_id")
 _INSTRUCTIONS = ("system", "developer")
@@ -108,46 +110,36 @@ def _refuse_tools(given: dict[str, Any]) -> None:
 
 T = TypeVar("T")
 SHOWN_FAULTS = 5  # wrong lines
-_MARKS = {
-    b"\xff\xfe\x00\x00": "UTF-32",
-    b"\x00\x00\xfe\xff": "UTF-32",
-    b"\xff\xfe": "UTF-16",
-    b"\xfe\xff": "UTF-16",
-}
-"""The byte order marks that a file may begin with, and the encoding that each tells of."""
-TABLES = (".csv", ".tsv")
+TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 """How the names of tables end; every command that takes lines takes their rows."""
 PROMPT, ANSWER = ("prompt", "question", "input"), ("answer", "output", "response", "completion")
 """Names of the columns of a table with its prompts, and with its answers."""
 MOST_BYTES = 512 * 2**20  # of a file, unpacked
-_UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
 _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 
-def decode(raw: bytes, name: str) -> str:
-    """Text of a file, or of another source that is called `name`; raises `BadInput` for bytes that are not UTF-8."""
-    if raw.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):  # .xlsx, and .xls of before
-        raise BadInput(f'{name} is a workbook, or another zip file. Save a workbook as "CSV UTF-8".')
-    for mark, encoding in _MARKS.items():
-        if raw.startswith(mark):
-            raise BadInput(f"{name} is {encoding} text; expected UTF-8. {_UTF8.format(encoding)}")
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        before = error.object[: error.start]
-        line, column = before.count(b"\n") + 1, error.start - before.rfind(b"\n")
-        raise BadInput(
-            f"{name}:{line}: byte {column} of the line, 0x{error.object[error.start]:02x}, is not UTF-8. "
-            + _UTF8.format("WINDOWS-1252")
-        ) from error
-
-
 def read_bytes(file: Path) -> bytes:
-    """The bytes of a file; raises `BadInput`."""
+    """The bytes of a file ("-" is standard input), unpacked where it is gzip; raises `BadInput`, also for too many."""
     try:
-        return file.read_bytes()
+        with contextlib.nullcontext(sys.stdin.buffer) if str(file) == "-" else file.open("rb") as raw:
+            found = raw.read(MOST_BYTES + 1)
+        if found.startswith(GZIP):
+            found = gzip.GzipFile(fileobj=io.BytesIO(found)).read(MOST_BYTES + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise BadInput(f"{str(file)!r} is no whole gzip file: {error}. Pack or export it again.") from error
     except OSError as error:
         raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
+    if len(found) > MOST_BYTES:
+        raise BadInput(f"{str(file)!r} has more than {MOST_BYTES:,} bytes, unpacked: split it, and take each part.")
+    return found
+
+
+def beginning(file: Path) -> str:
+    """The text of a file that can be read twice, whatever is no UTF-8 in it; of any other none."""
+    try:
+        return read_bytes(file).decode(errors="replace").lstrip("\ufeff \r\n") if file.is_file() else ""
+    except (OSError, BadInput):  # as who reads it says
+        return ""
 
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
@@ -156,17 +148,22 @@ def read_lines(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """The lines of a text that are not empty, with their numbers: of one list of JSON objects, a line for each."""
-    if text.lstrip().startswith("["):
-        with contextlib.suppress(ValueError, RecursionError):  # then it is no such list
-            return enumerate(_elements(text), 1)
+    """The lines of a text that are not empty, with their numbers: of one list of JSON objects, a line for each.
+
+    An object that is written over several lines is one line; so is a list that is broken, at the place where it is.
+    """
+    first = 1 + text.count("\n", 0, len(text) - len(text.lstrip()))
+    try:
+        return enumerate(_elements(text), 1) if isinstance(json.loads(text), list) else iter([(first, text)])
+    except (ValueError, RecursionError) as error:
+        if text.lstrip().startswith("["):
+            return iter([(getattr(error, "lineno", 1), text)])
     # Not splitlines: a JSON string may hold characters, such as U+2028, at which that would cut it.
-    return ((number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip())
+    return ((number, line) for number, line in enumerate(re.split(r"\r\n?|\n", text), 1) if line.strip())
 
 
 def _elements(text: str) -> list[str]:
-    """The texts of the elements of a JSON list; raises `ValueError` and `RecursionError` for what is none."""
-    json.loads(text)
+    """The texts of the elements of a JSON list."""
     found, at = list[str](), _BETWEEN.match(text, text.index("[") + 1)
     while at is not None and text[at.end()] != "]":
         _, end = json.JSONDecoder().raw_decode(text, at.end())
@@ -180,7 +177,9 @@ def read_object(line: str) -> dict[str, Any]:
     try:
         value = loads(line)
     except json.JSONDecodeError as error:
-        raise BadInput(f"no JSON: {error.msg} at column {error.colno}") from error
+        raise BadInput(
+            f"no JSON: {error.msg} at column {error.colno}; expected an object, {{…}}, in its line"
+        ) from error
     except RecursionError as error:
         raise BadInput("no JSON that is taken: lists or objects stand in each other too deep") from error
     except ValueError as error:
@@ -191,33 +190,47 @@ def read_object(line: str) -> dict[str, Any]:
     return value
 
 
-def table_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The rows of a table by its header, with the numbers of their lines; cells that hold JSON are read.
+def is_table(name: str, text: str) -> bool:
+    """True for a table by its name, or by a first line that names a prompt and an answer."""
+    first = text.lstrip("\r\n").partition("\n")[0].casefold()
+    columns = {cell.strip(' "\r') for cell in re.split("[,;\t]", first)}
+    return name.lower().endswith(TABLES) or not (columns.isdisjoint(PROMPT) or columns.isdisjoint(ANSWER))
 
-    Cells that are empty are None. Raises `BadInput` for what is no table; one column is a table by its `name` alone.
+
+def table_rows(text: str, name: str, *, certain: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The rows of a table by its header, with the numbers of the lines they begin at; cells that hold JSON are read.
+
+    Cells that are empty are None. Raises `BadInput` for what is no table; one column is none, unless it is `certain`.
     """
-    header = text.lstrip().partition("\n")[0]
+    body = re.sub(r"\A[\r\n]*(sep=.[\r\n]+)?", "", text)  # a spreadsheet may say first what stands between cells
+    header, before = io.StringIO(body, newline="").readline(), text.count("\n", 0, len(text) - len(body))
     csv.field_size_limit(MOST_BYTES)
-    lines = io.StringIO(text.lstrip(), newline="")
-    rows = csv.reader(lines, delimiter=max("\x1f,;\t", key=header.count), strict=True)  # one column may have commas
-    columns: list[str] = []
+    delimiter = max("\x1f,;\t", key=re.sub('"[^"]*"', "", header).count)  # one column may have commas
+    rows = csv.reader(io.StringIO(body, newline=""), delimiter=delimiter, strict=True)
+    columns, begins = list[str](), before + 1
     try:
         for cells in rows:
+            line, begins = begins, before + rows.line_num + 1
             if not columns:
                 columns = [cell.strip() for cell in cells]
-                is_table = len(columns) > 1 or name.lower().endswith(TABLES)
-                if not is_table or len(set(columns)) < len(columns):
+                if len(columns) < 2 and not certain:
                     raise BadInput(
                         f"{name} is neither JSON nor a table: expected a first line with a name for each column."
                     )
-            elif len(cells) > len(columns):
+                small = [cell.casefold() for cell in columns]
+                if twice := next((one for one in small if one and small.count(one) > 1), ""):
+                    raise BadInput(f"{name}:{line}: the header has two columns {twice!r}: rename one, or take it out.")
+            elif any(cells[len(columns) :]):
                 raise BadInput(
-                    f"{name}:{rows.line_num}: {len(cells)} cells, and the header has {len(columns)} columns."
+                    f"{name}:{line}: {len(cells)} cells, and the header has {len(columns)} columns. {_QUOTED}"
                 )
             elif any(cells):
-                yield rows.line_num, dict.fromkeys(columns) | dict(zip(columns, map(_cell, cells), strict=False))
+                yield line, dict.fromkeys(columns) | dict(zip(columns, map(_cell, cells), strict=False))
     except csv.Error as error:
-        raise BadInput(f"{name}:{rows.line_num}: no row of a table: {error}.") from error
+        raise BadInput(f"{name}:{begins}: no row of a table: {error}. {_QUOTED}") from error
+
+
+_QUOTED = 'A text with commas or quotes stands in quotes, and a quote in it is written twice ("").'
 
 
 def _cell(text: str) -> object:
@@ -243,12 +256,14 @@ def read_objects(
     Raises `BadInput` for a file without JSON that is no table by its name, where it is told what a line looks like.
     """
     found, faults, text = [], [], decode(read_bytes(file), str(file))
-    is_table = str(file).lower().endswith(TABLES)
-    if such and not is_table and text.strip()[:1] not in "{[":
+    by_name = str(file).lower().endswith(TABLES)
+    if such and not by_name and text.strip()[:1] not in "{[":
         raise BadInput(
             f"{file} has no JSON: expected an object in each line, such as {such}, or a table, called NAME.csv."
         )
-    lines: Iterator[tuple[int, str | dict[str, Any]]] = table_rows(text, str(file)) if is_table else numbered(text)
+    lines: Iterator[tuple[int, str | dict[str, Any]]] = (
+        table_rows(text, str(file), certain=True) if by_name else numbered(text)
+    )
     for number, line in lines:
         try:
             found.append((number, made(read_object(line) if isinstance(line, str) else _fields(line))))
@@ -265,11 +280,7 @@ def read_messages(file: Path) -> list[dict[str, Any]]:
     Raises `BadInput` for what is neither; what the turns must be is for the task to say.
     """
     name = "standard input" if str(file) == "-" else str(file)
-    try:
-        raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{name!r} cannot be read: {error.strerror}.") from error
-    text = decode(raw, name).strip()
+    text = decode(read_bytes(file), name).strip()
     turns = read_object(text if text.startswith("{") else f'{{"messages": {text or "null"}}}').get("messages")
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
         raise BadInput(f'{name} is no conversation: expected JSON such as [{{"role": "user", "content": "…"}}].')

@@ -12,12 +12,12 @@ from pydantic import ValidationError
 
 from memshare.client.client import Client
 from memshare.client.pools import pools_known, require_kind
-from memshare.files.json_lines import NoExample, as_pair, decode, read_bytes, read_lines, read_object, refuse
+from memshare.files.json_lines import NoExample, as_pair, beginning, read_bytes, read_lines, read_object, refuse
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.presence import AgentCard
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import readable, refuse_too_long
-from memshare_broker.wire.same_text import is_blank
+from memshare_broker.wire.same_text import decode, is_blank
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import BATCH
 from memshare_memory.memory import Memory, memory_id
@@ -46,14 +46,16 @@ def bring_in(client: Client, found: PairsFile) -> Iterator[int]:
 
 
 Pools = Mapping[str, str]
+SAME, NO_EXAMPLE = "the same pair again", "weight 0, so no example"
 
 
 class PairsFile(NamedTuple):
-    """Contents of a file: exported memories, new pairs, and numbers of lines that are no examples."""
+    """Contents of a file: exported memories, new pairs, the lines left out by why, and where each memory stands."""
 
     whole: list[Memory]
     pairs: list[NewMemory]
-    left_out: list[int]
+    left_out: dict[str, list[str]]
+    places: dict[UUID, str]
 
     @property
     def pools(self) -> set[str]:
@@ -63,7 +65,21 @@ class PairsFile(NamedTuple):
     @property
     def ids(self) -> list[UUID]:
         """The ids of all memories."""
-        return [one.id for one in self.whole] + [memory_id(one.pool, one.prompt, one.answer) for one in self.pairs]
+        return [*map(id_of, self.whole), *map(id_of, self.pairs)]
+
+    def add(self, memory: Memory | NewMemory, place: str) -> None:
+        """Add the memory of a place; one that is there already is counted as left out, and changes nothing."""
+        if isinstance(memory, Memory):
+            self.whole.append(memory)
+        else:
+            self.pairs.append(memory)
+        if self.places.setdefault(id_of(memory), place) != place:
+            self.left_out.setdefault(SAME, []).append(place)
+
+
+def id_of(one: Memory | NewMemory) -> UUID:
+    """The id that a memory has, or will have."""
+    return one.id if isinstance(one, Memory) else memory_id(one.pool, one.prompt, one.answer)
 
 
 def no_pool(pools: Iterable[str]) -> BadInput:
@@ -83,7 +99,9 @@ def read_pairs(
 ) -> PairsFile:
     """The memories and pairs of a file; raises `BadInput` that names the wrong lines, and what else is `wrong`."""
     found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit, cards)
-    refuse([*wrong(found), *(f"{file}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
+    is_empty = not (found.ids or found.left_out or faults)
+    empty = [f"{file} is empty: expected lines such as {_SUCH}, or a table, called NAME.csv"] * is_empty
+    refuse([*wrong(found), *empty, *(f"{file}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
     return found
 
 
@@ -100,17 +118,18 @@ def pairs_of(
     A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none. The kind is
     checked of agents whose `cards` are there.
     """
-    found, faults, has_json = PairsFile([], [], []), [], False
+    found, faults, has_json = PairsFile([], [], {}, {}), [], False
     for number, line in lines:
         has_json |= line.lstrip().startswith(("{", "["))
         try:
-            value = as_pair(read_object(line))
+            value = read_object(line)
+            value = as_pair(value)
             if "id" in value:
                 memory = Memory.model_validate(value)
                 refuse_too_long(limit, prompt=memory.prompt, answer=memory.answer)
                 if is_blank(memory.answer) or is_blank(memory.prompt or memory.answer):
                     raise BadInput("the memory: its prompt or its answer is empty")
-                found.whole.append(memory)
+                found.add(memory, f"line {number}")
                 continue
             if value.get("pool") is None:
                 value["pool"] = pool_of_agent.get(str(value.get("agent")), pool)
@@ -119,31 +138,34 @@ def pairs_of(
             pair = NewMemory.model_validate({"submitter": submitter, **value, "new_pool": True})
             refuse_too_long(limit, prompt=pair.prompt, answer=pair.answer)
             require_kind(cards, pair.agent, pair.kind)
-            found.pairs.append(pair)
+            found.add(pair, f"line {number}")
         except NoExample:
-            found.left_out.append(number)
+            found.left_out.setdefault(NO_EXAMPLE, []).append(f"line {number}")
         except ValidationError as error:
-            faults.append((number, readable(error, "the memory")))
+            is_trace = not value.keys().isdisjoint(("input", "inputs", "output", "outputs", "traceId", "sample_id"))
+            hint = " Graded runs of another tool are named as such: --from." * is_trace
+            faults.append((number, readable(error, "the memory") + hint))
         except BadInput as error:
             faults.append((number, str(error)))
     if faults and not has_json:
-        such = '{"prompt": "…", "answer": "…"}'
-        faults = [(faults[0][0], f"no JSON, as in all lines: expected such as {such}, or a table, called NAME.csv")]
+        faults = [(faults[0][0], f"no JSON, as in all lines: expected such as {_SUCH}, or a table, called NAME.csv")]
     return found, faults
 
 
+_SUCH = '{"prompt": "…", "answer": "…"}'
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement
 
 
 def is_document(file: Path) -> bool:
-    """True if a file is read as text, Markdown, HTML or PDF."""
-    if file.suffix.lower() in LINES:
+    """True if a file is read as text, Markdown, HTML or PDF; a text that begins as JSON does is of lines."""
+    ending = file.suffix.lower()
+    if ending in LINES or (ending == ".txt" and beginning(file).startswith('{"')):
         return False
     from memshare_agents.reasoning.sources.documents import SUFFIXES
 
-    return file.suffix.lower() in SUFFIXES
+    return ending in SUFFIXES
 
 
 def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_LIMIT) -> PairsFile:
@@ -162,4 +184,7 @@ def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_L
     parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
     longest = min(LONGEST_STATEMENT, limit)
     said = [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]
-    return PairsFile([], [NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True) for one in said], [])
+    found = PairsFile([], [], {}, {})
+    for number, one in enumerate(said, 1):
+        found.add(NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True), f"passage {number}")
+    return found

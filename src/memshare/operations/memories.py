@@ -28,11 +28,11 @@ from memshare.client.rest.calls.memories import (
     TrashedMemory,
     TrashReply,
 )
-from memshare.files.graded.choosing import SAME, RunChoice, choose
+from memshare.files.graded.choosing import RunChoice, choose
 from memshare.files.graded.runs import records_of
 from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
-from memshare.files.pairs import PairsFile, bring_in, pairs_of, unknown_pools
+from memshare.files.pairs import PairsFile, bring_in, id_of, pairs_of, unknown_pools
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoryForm
@@ -86,19 +86,22 @@ def import_memories(
     if source:
         wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
         chosen = choose(
-            graded_runs(records_of(lines, "the file"), source), wanted, pool_of_agent, caller.name, limit, cards=cards
+            graded_runs(records_of(lines, "the file", source), source),
+            wanted,
+            pool_of_agent,
+            caller.name,
+            limit,
+            cards=cards,
         )
-        why = Counter({reason: len(ids) for reason, ids in chosen.left_out.items()})
         found = chosen.pairs
     else:
         found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit, cards)
-        why = +Counter({SAME: len(found.ids) - len({*found.ids}), "weight 0": len(found.left_out)})
     refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     with backend.reaching():
         found, wrong = without_wrong(backend.redis, found)
-    why += Counter(wrong)
+    why = Counter({reason: len(places) for reason, places in found.left_out.items()}) + Counter(wrong)
     new, silent = new_ids(backend.client, found.ids), unread(cards.values(), found.pools)
     if not dry_run:
         refuse(
@@ -114,6 +117,7 @@ def import_memories(
         there=len(set(found.ids) - new),
         left_out=why.total(),
         why=why,
+        places={reason: tuple(places[:EXAMPLES]) for reason, places in found.left_out.items()},
         examples=tuple(_new(found, new)),
         refused=tuple(refused),
         unread=silent,
@@ -187,7 +191,7 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
 
 
 def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
-    """The memories of a file without those that are shown and called wrong, and why, each named by its first words."""
+    """The memories of a file without those that are shown and called wrong, and why, each by line and first words."""
     known, why = defaultdict[str, list[WrongAnswer]](list), list[str]()
     for field, text in client.hscan_iter(WRONG_ANSWERS, count=1_000):
         known[str(field).split()[0]].append(WrongAnswer.model_validate_json(text))
@@ -196,7 +200,7 @@ def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, lis
         words = [word for each in sayings(one.answer) for word in known.get(each, ())]
         fault = "" if getattr(one, "status", "active") == "hidden" else _called_wrong(one, words)
         if fault:
-            why.append(f"{(one.prompt or one.answer)[:80]!r}: {fault}")
+            why.append(f"{found.places[id_of(one)]}, {(one.prompt or one.answer)[:80]!r}: {fault}")
         return not fault
 
     return found._replace(whole=[*filter(is_right, found.whole)], pairs=[*filter(is_right, found.pairs)]), why

@@ -216,9 +216,9 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(
 @pytest.mark.parametrize(
     ("table", "expected"),
     [
-        ("prompt\nWhat runs, and walks?\n\"A poem,\nin two lines\"\n", [(2, {}), (4, {})]),
+        ("prompt\nWhat runs, and walks?\n\"A poem,\nin two lines\"\n", [(2, {}), (3, {})]),
         ("\ufeffQuestion;Memories;kind\r\nWhat runs, and walks?;0;limerick\r\n;;\r\n\"A poem,\nin two lines\"\r\n",
-         [(2, {"memories": 0, "kind": "limerick"}), (5, {})]),
+         [(2, {"memories": 0, "kind": "limerick"}), (4, {})]),
     ],
 )  # fmt: skip
 def test_a_table_is_one_by_its_name_and_each_row_is_a_task(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memshare.files.json_lines import NoExample, as_pair
-from memshare.files.pairs import read_pairs
+from memshare.files.pairs import NO_EXAMPLE, read_pairs
 from memshare_broker.errors import BadInput
 
 USER = {"role": "user", "content": "A lamp"}
@@ -133,4 +133,4 @@ def test_lines_that_are_no_examples_are_counted_and_the_others_brought_in(tmp_pa
 
     found = read_pairs(file, "poem", {})
 
-    assert (found.left_out, [one.answer for one in found.pairs]) == ([1, 4], ["There was"])
+    assert (found.left_out, [one.answer for one in found.pairs]) == ({NO_EXAMPLE: ["line 1", "line 4"]}, ["There was"])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memshare.files.json_lines import SHOWN_FAULTS
-from memshare.files.pairs import read_pairs, read_statements
+from memshare.files.pairs import SAME, is_document, read_pairs, read_statements
 from memshare_broker.errors import BadInput
 from tests.support.memories import remembered
 
@@ -97,12 +97,49 @@ def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path
     assert [one.answer for one in pairs] == [answer, "There was"]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "pairs.jsonl is empty: expected lines such as"),
+        ("\n \n", "pairs.jsonl is empty"),
+        ("[]", "pairs.jsonl is empty"),
+        ('[\n{"answer": "a"},\n]', r"pairs.jsonl:3: no JSON: .* at column 1; expected an object"),
+        ('{"answer": "a"}\n{"id": "t1", "input": "q", "output": "a"}', "pairs.jsonl:2: .* another tool .* --from"),
+    ],
+)
+def test_a_file_that_brings_nothing_is_refused_with_the_place_and_what_was_expected(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_pairs(write(tmp_path, text), "poem", POOLS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{\n"answer":\n"one"\n}', '{"answer": "one"}\r{"answer": "one"}\r', '[{"answer": "one"},\n{"answer": "one"}]'],
+)
+def test_an_object_over_lines_and_lines_that_end_as_of_old_are_read(tmp_path: Path, text: str) -> None:
+    found = read_pairs(write(tmp_path, text), "poem", POOLS)
+
+    assert {one.answer for one in found.pairs} == {"one"}
+    assert found.left_out == ({SAME: ["line 2"]} if len(found.pairs) == 2 else {})
+
+
 def test_a_file_without_any_json_is_one_fault(tmp_path: Path) -> None:
     file = tmp_path / "pairs"
     file.write_text("prompt,answer\nWhat runs?,A river.\n")
 
     with pytest.raises(BadInput, match=r"pairs:1: no JSON, as in all lines: .* called NAME\.csv$"):
         read_pairs(file, "poem", POOLS)
+
+
+def test_a_text_is_a_document_unless_it_begins_as_lines_do(tmp_path: Path) -> None:
+    (tmp_path / "prose.TXT").write_text("A lamp hangs here.\n\nA lamp hangs here.")
+    (tmp_path / "lines.txt").write_text('\n{"answer": "A lamp"}\n')
+
+    assert is_document(tmp_path / "prose.TXT")
+    assert not is_document(tmp_path / "lines.txt")
+    assert read_statements(tmp_path / "prose.TXT", "poem", "ada").left_out == {SAME: ["passage 2"]}
 
 
 def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:
@@ -217,7 +254,7 @@ def test_two_keys_of_one_name_are_refused_with_the_key_and_the_line(tmp_path: Pa
         read_pairs(write(tmp_path, f"[{json.dumps(pair())} ,\n{line}]"), "poem", POOLS)
 
 
-@pytest.mark.parametrize("text", ["[]", "[ ]", '[{"answer": "a"}]', '[\n {"answer": "a"} ,\n\t{"answer": "]["}\n]\n'])
+@pytest.mark.parametrize("text", ['[{"answer": "a"}]', '[\n {"answer": "a"} ,\n\t{"answer": "]["}\n]\n'])
 def test_a_list_of_objects_has_a_line_for_each(tmp_path: Path, text: str) -> None:
     pairs = read_pairs(write(tmp_path, text), "poem", POOLS).pairs
 

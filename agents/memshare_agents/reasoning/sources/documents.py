@@ -15,6 +15,7 @@ from redis.exceptions import LockError
 from memshare_agents.reasoning.sources.extract_text import Kind, SourcePage, page_of, pieces
 from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
 from memshare_broker.wire.messages import Message, derived_id
+from memshare_broker.wire.same_text import decode
 from memshare_memory.curate.requests import Forget
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.door.messages import Found, SearchRequest
@@ -104,8 +105,11 @@ class Documents:
             raise GiveUp(f"{source!r} cannot be read: {error.strerror}.") from error
 
     def page(self, source: str, data: bytes) -> SourcePage:
-        """The page of a document; raises `GiveUp` for one that cannot be read or has no text."""
-        return page_of(source, data, SUFFIXES[self.path(source).suffix.lower()])
+        """The page of a document; raises `GiveUp` for one that cannot be read or has no text, `BadInput` for one that
+        is not UTF-8."""
+        if (kind := SUFFIXES[self.path(source).suffix.lower()]) == "plain":
+            decode(data, source)  # a page may say its encoding, and a text cannot
+        return page_of(source, data, kind)
 
 
 def _file(named: Path, place: Path) -> Path | None:

@@ -13,13 +13,14 @@ import typer
 from memshare.cli.ask.submit_file import asking, submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
-from memshare.files.json_lines import decode, read_messages
+from memshare.files.json_lines import read_messages
 from memshare.terminal.console import errors, print_json, print_text, stopping, waiting
 from memshare.terminal.ids import short_id, whose_answer
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.submission import NoAnswerYet, Submission
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted
+from memshare_broker.wire.same_text import decode
 
 LOOK_EVERY = 3.0  # seconds without an answer, after which we look why
 _STAYS = "The task stays in its queue: `memshare result {0}` reads it later."

@@ -17,12 +17,13 @@ import typer
 from filelock import lock_descriptor
 
 from memshare.client.client import Client
-from memshare.files.json_lines import decode, read_object, read_objects, refuse
+from memshare.files.json_lines import read_object, read_objects, refuse
 from memshare.learn.bootstrap import Hints
 from memshare.terminal.console import bars, errors, in_json, print_json, print_text, stopping
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError, QueueFull, Unreachable
 from memshare_broker.wire.messages import derived_id
+from memshare_broker.wire.same_text import decode
 
 AT_ONCE = 100  # tasks that are submitted between two looks for results
 LOOK_EVERY = 0.1  # seconds

@@ -13,14 +13,14 @@ from memshare.client.client import Client
 from memshare.client.pools import require_kind
 from memshare.files.graded.choosing import FIELD, GradedFile, RunChoice, choose, presidio, programs, read_runs
 from memshare.files.graded.sources import Source
-from memshare.terminal.console import console, errors, one_line, print_json, progress_bar, short, table
+from memshare.terminal.console import console, errors, one_line, print_json, progress_bar, table
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory
 
 From = Annotated[
     Source | None,
-    typer.Option("--from", help="The tool that wrote the file. A table is CSV with the columns prompt, answer, score."),
+    typer.Option("--from", help="The tool that wrote the file; table: rows or JSON lines with prompt, answer, score."),
 ]
 Scores = Annotated[Path | None, typer.Option("--scores", help="The tool's file of scores, where they are apart.")]
 ScoreName = Annotated[str | None, typer.Option("--score", help="The score that counts, where runs have several.")]
@@ -64,7 +64,7 @@ def show_graded(found: GradedFile, source: Source, fresh: Sequence[Memory], *, d
         counts = {"runs": runs, "imported": len(found.memories), "new": len(fresh), "there": there}
         left_out = {why: len(ids) for why, ids in found.left_out.items()}
         by = {"score": found.score, "at_least": found.at_least, "scale": found.scale, "dry_run": dry_run}
-        print_json(counts | {"left_out": left_out} | by)
+        print_json(counts | {"left_out": left_out, "places": found.left_out} | by)
         return
     said = "Nothing was done. It would import" if dry_run else "Imported"
     console.print(
@@ -72,7 +72,7 @@ def show_graded(found: GradedFile, source: Source, fresh: Sequence[Memory], *, d
         f" {there:,} there already.{_by(found)}"
     )
     if found.left_out:
-        rows = [(why, len(ids), short(", ".join(ids[:2]))) for why, ids in found.left_out.items()]
+        rows = [(why, len(places), one_line(", ".join(places))) for why, places in found.left_out.items()]
         console.print(table("left out, as", f"{row}s", "such as", rows=rows))
     if dry_run:
         examples = [

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from memshare.cli.curate.facts import import_facts, leave_out_wrong
 from memshare.cli.curate.find_memories import ScoreFrom
 from memshare.cli.curate.graded_traces import (
     AtLeast,
@@ -26,121 +26,32 @@ from memshare.cli.curate.graded_traces import (
     show_graded,
 )
 from memshare.cli.options import Chosen, Json, OnlyPool, Submitter, Yes
-from memshare.client.answering import paid_chat
 from memshare.client.client import Client
 from memshare.client.pools import encoder_in_use, new_ids, pools_known, unread
 from memshare.files.graded.choosing import RunChoice
-from memshare.files.json_lines import TABLES, refuse
+from memshare.files.json_lines import beginning, is_table, refuse
 from memshare.files.new_file import new_file
-from memshare.files.pairs import PairsFile, bring_in, is_document, read_pairs, read_statements, unknown_pools
+from memshare.files.pairs import (
+    NO_EXAMPLE,
+    SAME,
+    PairsFile,
+    bring_in,
+    is_document,
+    read_pairs,
+    read_statements,
+    unknown_pools,
+)
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.data_folder import connected
-from memshare.operations.memories import without_wrong
-from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, stopping
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, short
 from memshare.terminal.ids import counted, require_pool
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.messages import derived_id
-from memshare_concepts.facts import MOST_PASSAGES, TOGETHER, write_facts
-from memshare_llm.chat import Chat, RefusedReply, UselessReply
-from memshare_llm.models import require_model
-from memshare_llm.structured import MOST_CALLS, DoesNotFit
 from memshare_memory.belief.trust import Standings, standings_key
-from memshare_memory.curate.requests import NewMemory
-from memshare_memory.memory import KNOWLEDGE, Memory, memory_id
+from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 from memshare_scorer.rubric import find_rubric
-
-
-def import_facts(client: Client, file: Path, texts: Sequence[NewMemory], *, yes: bool, as_json: bool) -> None:
-    """Have a model write the facts of a document's passages, and bring them in.
-
-    A passage is kept as a hidden memory, and written together with its facts: so it is known which were done.
-    """
-    require_model(client.settings, "agents", "`memshare memories import --facts`")
-    passages = list({one.id: one for one in (_passage(file.name, text) for text in texts)}.values())
-    new = new_ids(client, [one.id for one in passages])
-    groups = list(_together([one for one in passages if one.id in new]))
-    model = client.settings.model_for("agents")
-    calls = counted(len(groups), "call")
-    errors.print(
-        f"{counted(len(passages), 'passage')}, {len(passages) - len(new):,} of which are done. The others take {calls}"
-        f" of {model}, and at most {MOST_CALLS * len(groups):,} where replies do not fit."
-    )
-    if groups:
-        require_consent("Go on?", yes=yes)
-    facts, failed, payer = 0, 0, passages[0].submitter if passages else ""
-    with (
-        stopping("Run the same command again to go on: no passage is paid for twice."),
-        paid_chat(client.settings, "agents", payer) as chat,
-        progress_bar("Writing facts", len(new)) as bar,
-    ):
-        for group in groups:
-            try:
-                facts += _bring_in_facts(client, chat, file.name, group)
-            except (DoesNotFit, UselessReply, RefusedReply) as error:
-                failed += len(group)
-                errors.print(f"{counted(len(group), 'passage is', 'passages are')} left out: {error}", style="yellow")
-            bar(advance=len(group))
-    if as_json:
-        print_json({"passages": len(passages), "done": len(new) - failed, "failed": failed, "new": facts})
-    else:
-        console.print(f"Imported {counted(facts)} from {counted(len(new) - failed, 'passage')}.")
-    if failed:
-        errors.print("Run the same command again for those that are left out.", style="yellow")
-        raise typer.Exit(1)
-
-
-def _passage(title: str, text: NewMemory) -> Memory:
-    """A passage as a hidden memory: it is a piece of its document, which no memory is."""
-    return Memory(
-        id=derived_id("passage", text.pool, title, text.answer),
-        pool=text.pool,
-        prompt=None,
-        answer=f"{title}\n\n{text.answer}",
-        kind=KNOWLEDGE,
-        submitter=text.submitter,
-        parents=(derived_id("document", text.pool, title),),
-        created=time.time(),
-        status="hidden",
-    )
-
-
-def _together(passages: Sequence[Memory]) -> Iterator[list[Memory]]:
-    """Passages in their order, as many together as fit into a call."""
-    group: list[Memory] = []
-    for one in passages:
-        if group and (len(group) == MOST_PASSAGES or sum(len(each.answer) for each in (*group, one)) > TOGETHER):
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group
-
-
-def _bring_in_facts(client: Client, chat: Chat, title: str, group: Sequence[Memory]) -> int:
-    """Write the facts of some passages and, in the same request, the passages; returns how many facts are new."""
-    told = write_facts(chat, title, [one.answer.removeprefix(f"{title}\n\n") for one in group])
-    facts = [
-        passage.model_copy(
-            update={
-                "id": memory_id(passage.pool, None, statement),
-                "answer": statement,
-                "model": told.model,
-                "source": title,
-                "parents": (passage.id,),
-                "status": "active",
-            }
-        )
-        for passage, statements in zip(group, told.of_each, strict=True)
-        for statement in statements
-    ]
-    facts = _without_wrong(client, PairsFile(facts, [], [])).whole
-    new = new_ids(client, [one.id for one in facts])
-    fresh = {one.id: one for one in reversed(facts) if one.id in new}  # of a fact that is said twice, the first
-    client.memories.restore([*fresh.values(), *group])
-    return len(fresh)
 
 
 def export(
@@ -324,7 +235,8 @@ def import_memories(
     """Bring memories in from a file; twice is the same as once. One line that cannot be read, and nothing is imported.
 
     Exported memories come back as they were exported; others that the pool has already stay as they are. Runs of other
-    tools (--from) and rows of tables come in with a prompt, an answer and a score that is high enough; others do not.
+    tools (--from) and rows of tables come in with a prompt, an answer and a score that is high enough. What is left
+    out, such as the same again or what was called wrong, is named by its line, and the rest comes in.
 
     Example: memshare memories import pool.jsonl
 
@@ -339,14 +251,19 @@ def import_memories(
         unknown = "" if new_pool else unknown_pools(client, found)
         return [f"{unknown} --new-pool begins it. {unread(cards.values(), found.pools)}"] if unknown else []
 
-    source = source or ("table" if file.suffix.lower() in TABLES else None)
+    if facts and dry_run:
+        raise BadInput("--facts says how many calls it takes, and asks before it makes them: leave --dry-run out.")
+    if source is None and is_table(file.name, beginning(file)):
+        source = "table"
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
         graded = read_graded(client, files, wanted, submitter, mask=mask)
         found = graded.pairs
-    elif any((scores, score, at_least is not None, scale, agent, kind, mask, dry_run)):
-        raise BadInput("--score, --dry-run and such go with --from, which names the tool that wrote the file.")
+    elif any((scores, score, at_least is not None, scale, agent, kind, mask)):
+        raise BadInput(
+            "--score, --agent and such go with --from: the tool that wrote the file, or table for JSON lines."
+        )
     elif is_document(file):
         if pool is None:
             there = ", ".join(sorted(pools_known(client)))
@@ -358,11 +275,11 @@ def import_memories(
         pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
         found = read_pairs(file, pool, pool_of_agent, submitter, limit, cards, wrong)
     refuse(wrong(found), "Nothing was imported.")
-    found = _without_wrong(client, found)
+    found = leave_out_wrong(client, found)
     if facts and not source:
         import_facts(client, file, found.pairs, yes=yes, as_json=as_json)
         return
-    ids, unknown_ids, left_out = found.ids, new_ids(client, found.ids), len(found.left_out)
+    ids, unknown_ids = found.ids, new_ids(client, found.ids)
     if source:  # of graded runs, those that are there already stay as they are
         fresh = [memory for memory in found.whole if memory.id in unknown_ids]
         if not dry_run:
@@ -370,25 +287,17 @@ def import_memories(
         show_graded(graded._replace(memories=found.whole), source, fresh, dry_run=dry_run, as_json=as_json)
         return
     new, each = len(unknown_ids), len(set(ids))
-    _bring_in(client, found)
+    if not dry_run:
+        _bring_in(client, found)
     if as_json:
-        more = {"left_out": left_out, "doubled": len(ids) - each}
+        left_out, doubled = (len(found.left_out.get(why, ())) for why in (NO_EXAMPLE, SAME))
+        more = {"left_out": left_out, "doubled": doubled, "places": found.left_out, "dry_run": dry_run}
         print_json({"imported": each, "new": new, "there": each - new} | {what: n for what, n in more.items() if n})
         return
-    console.print(f"Imported {counted(each)}: {new:,} new, {each - new:,} were there already.")
-    if len(ids) > each:
-        console.print(f"{counted(len(ids) - each, 'line', 'lines')} left out: the same again as an earlier line.")
-    if left_out:
-        console.print(f"{counted(left_out, 'line')} left out: an answer with the weight 0 is no example.")
-
-
-def _without_wrong(client: Client, found: PairsFile) -> PairsFile:
-    """The memories of a file without those that say what was called wrong, each of which is named."""
-    with connected(client.settings) as redis_client:
-        found, refused = without_wrong(redis_client, found)
-    for why in refused:
-        errors.print(f"Left out: {why}", style="yellow")
-    return found
+    said = "Nothing was done. It would import" if dry_run else "Imported"
+    console.print(f"{said} {counted(each)}: {new:,} new, {each - new:,} there already.")
+    for why, places in found.left_out.items():
+        console.print(f"{len(places):,} left out: {why} ({short(', '.join(places))}).")
 
 
 def _bring_in(client: Client, found: PairsFile) -> None:

@@ -84,7 +84,7 @@ MENU = (
 LABELS = {
     "'new_pool'": "“New pools may begin”", r" \(--pool\)": ": “Pool of lines that name none”",
     "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
-    "--score": "“Score that counts”", "--at-least|at_least(?=:)": "“From which value on”",
+    "--score": "“Score that counts”", "--from": "“It is”", "--at-least|at_least(?=:)": "“From which value on”",
     "Run `memshare rubric approve [^`]*`, then `[^`]*`": "Approve it in “Needs you”, then press “Try again”",
     "`memshare dead retry [^`]*` (has|sends)": r"“Try again” \1",
     "`memshare agents` (?=lists)": "“Agents” ", "`memshare retriever status` (?=counts)": "“Does it help” ",

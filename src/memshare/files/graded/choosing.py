@@ -13,19 +13,21 @@ from uuid import UUID
 
 from memshare.client.pools import require_kind
 from memshare.extras import names_extra
-from memshare.files.graded.runs import GradedRun, read_text, records_of
+from memshare.files.graded.runs import GradedRun, records_of
 from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
-from memshare.files.pairs import PairsFile, no_pool
+from memshare.files.json_lines import read_bytes
+from memshare.files.pairs import SAME, PairsFile, no_pool
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.presence import AgentCard
 from memshare_broker.wire.forms import LONGEST_LABEL, checked, one_line
 from memshare_broker.wire.grades import CriterionScore, Score
+from memshare_broker.wire.same_text import decode
 from memshare_memory.memory import Memory, memory_id
 
 FIELD = "field:"
 """Before the name of a field that an agent or a kind is taken from."""
 NO_TEXT, NO_SCORE, UNDER = "no prompt or no answer", "no such score", "under the score"
-TOOLS, TOO_LONG, SAME = "calls of tools", "too long", "the same pair again"
+TOOLS, TOO_LONG = "calls of tools", "longer than MEMSHARE_PROMPT_LIMIT"
 HALF = "half a character in it"
 NO_AGENT, NO_KIND, REFUSED = "no agent of that name", "no such kind of its agent", "its rubric's program refused it"
 
@@ -46,10 +48,11 @@ class RunChoice(NamedTuple):
 
 
 class GradedFile(NamedTuple):
-    """The memories of a file's runs, what was asked of their score, and the ids of runs left out by why they are."""
+    """The memories of a file's runs, what was asked of their score, and where those stand that are left out, by why."""
 
     memories: list[Memory]
     left_out: dict[str, list[str]]
+    places: dict[UUID, str]
     score: str | None
     at_least: float | None
     scale: tuple[float, float]
@@ -57,12 +60,13 @@ class GradedFile(NamedTuple):
     @property
     def pairs(self) -> PairsFile:
         """The same as a file of exported memories."""
-        return PairsFile(self.memories, [], [])
+        return PairsFile(self.memories, [], self.left_out, self.places)
 
 
 def read_runs(files: Sequence[Path], source: Source) -> list[GradedRun]:
     """The runs of a source's files; scores may stand in another file than the runs."""
-    return graded_runs((record for file in files for record in records_of(read_text(file), str(file))), source)
+    records = (one for file in files for one in records_of(decode(read_bytes(file), str(file)), str(file), source))
+    return graded_runs(records, source, ", ".join(map(str, files)))
 
 
 def choose(
@@ -85,8 +89,9 @@ def choose(
     """
     score = _score_of(runs, wanted)
     values = {run.id: value for run in runs if score and (value := _mean(run.scores.get(score, ()))) is not None}
-    scale, least = _scale(wanted.scale, score, values), _least(wanted.at_least, score, values)
-    memories, left_out = dict[UUID, Memory](), defaultdict[str, list[str]](list)
+    at = {run.places[0]: values[run.id] for run in runs if run.id in values}
+    scale, least = _scale(wanted.scale, score, at), _least(wanted.at_least, score, at)
+    memories, left_out, places = dict[UUID, Memory](), defaultdict[str, list[str]](list), dict[UUID, str]()
     for run in runs:
         advance()
         value = values.get(run.id)
@@ -94,9 +99,8 @@ def choose(
         agent, kind = _said(run, wanted.agent or own[0]), _said(run, wanted.kind or own[1])
         pool = wanted.pool or _said(run, own[2]) or pool_of_agent.get(agent or "", "")
         if not pool and wanted.agent is None and agent is None:
-            raise BadInput(f"Nothing was imported: {one_line(run.id)!r} has {no_pool(pool_of_agent.values())}.")
-        if wanted.source == "table":  # rows that say the same are one run, with each row's value of a column
-            left_out[SAME] += [run.id] * (max(map(len, run.scores.values()), default=1) - 1)
+            raise BadInput(f"Nothing was imported: {one_line(run.places[0])!r} has {no_pool(pool_of_agent.values())}.")
+        left_out[SAME] += run.places[1:]  # rows that say the same are one run, with each row's value of a column
         grades: Score | None = None
         is_under = value is not None and least is not None and value < least
         why = _refused(run, limit) or (UNDER if is_under else None if pool else NO_AGENT)
@@ -113,13 +117,14 @@ def choose(
             name = memory_id(pool, prompt, answer)
             why = SAME if name in memories else None
         if why is not None:
-            left_out[why].append(run.id)
+            left_out[why].append(run.places[0])
             continue
         worth = _worth(run, wanted.source, score, value, scale, grades)
         told = {"id": name, "pool": pool, "prompt": prompt, "answer": answer, "agent": agent, "kind": kind}
-        memories[name] = checked(Memory, one_line(f"The run {run.id}"), **told, submitter=submitter, **worth)
-    some = {why: ids for why, ids in left_out.items() if ids}
-    return GradedFile(list(memories.values()), some, score, least, scale)
+        places[name] = run.places[0]
+        memories[name] = checked(Memory, one_line(f"The run {places[name]}"), **told, submitter=submitter, **worth)
+    some = {why: found for why, found in left_out.items() if found}
+    return GradedFile(list(memories.values()), some, places, score, least, scale)
 
 
 def _graded(grade: Grade, agent: str | None, kind: str | None, run: GradedRun) -> tuple[Score | None, str | None]:
@@ -212,11 +217,9 @@ def _scale(said: str | None, score: str | None, values: Mapping[str, float]) -> 
         what = (
             f"Say the scale of {score!r} with --scale LOW:HIGH, such as 1:5"
             if said is None
-            else f"{said!r} is no scale"
+            else f"{said!r} is no scale; expected such as 0:10"
         )
-        raise BadInput(
-            f"Nothing was imported: its values go from {first:g} to {last:g}. {what}; expected such as 0:10."
-        )
+        raise BadInput(f"Nothing was imported: values of {score!r} go from {first:g} to {last:g}. {what}.")
     for run, value in values.items():
         if not low <= value <= high:
             raise BadInput(

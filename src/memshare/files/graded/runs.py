@@ -1,75 +1,40 @@
-"""The records of a file that another tool wrote: JSON, JSON lines or a table (CSV), gzip or not."""
+"""The records of a file that another tool wrote: JSON, JSON lines or a table (CSV)."""
 
 from __future__ import annotations
 
-import gzip
 import json
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from memshare.files.json_lines import MOST_BYTES, decode, numbered, read_object, refuse, table_rows
+from memshare.files.json_lines import TABLES, numbered, read_object, refuse, table_rows
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import LATEST
 from memshare_broker.wire.messages import written
 
 Record = dict[str, Any]
 
-_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 
+def records_of(text: str, name: str, source: str) -> list[tuple[int, Record]]:
+    """The objects of JSON, of JSON lines, or a table's rows, each with the number of its line.
 
-def read_text(file: Path) -> str:
-    """The text of a file, unpacked; raises `BadInput` for one that cannot be read, is too large, or is no text."""
-    try:
-        with file.open("rb") as raw:
-            start = raw.read(4)
-        with gzip.open(file) if start.startswith(_GZIP) else file.open("rb") as unpacked:
-            found = unpacked.read(MOST_BYTES + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise BadInput(f"{str(file)!r} is no whole gzip file: {error}. Export it again.") from error
-    except OSError as error:
-        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}.") from error
-    if len(found) > MOST_BYTES:
-        raise BadInput(f"{str(file)!r} has more than {MOST_BYTES:,} bytes, unpacked: split it, and import each part.")
-    if start == _PARQUET:
-        raise BadInput(f"{str(file)!r} is Parquet: save it as CSV in UTF-8, or as JSON lines.")
-    return decode(found, str(file))
-
-
-def records_of(text: str, name: str) -> list[Record]:
-    """The objects of JSON, of JSON lines, or a table's rows; pages of an API (`{"data": […]}`) are taken apart.
-
-    Raises `BadInput` that names the wrong ones.
+    Pages of an API (`{"data": […]}`) are taken apart. Raises `BadInput` that names the wrong ones.
     """
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[")):
-        return [row for _, row in table_rows(text, name)]
-    found, faults = list[Record](), list[str]()
-    lines = [(1, text)] if _is_one_object(text) else numbered(text)
-    for number, line in lines:
+        return [*table_rows(text, name, certain=source == "table" or name.lower().endswith(TABLES))]
+    found, faults = list[tuple[int, Record]](), list[str]()
+    for number, line in numbered(text):
         try:
             record = read_object(line)
             page = record.get("data")
-            found += page if isinstance(page, list) and all(isinstance(one, dict) for one in page) else [record]
+            records = page if isinstance(page, list) and all(isinstance(one, dict) for one in page) else [record]
+            found += [(number, one) for one in records]
         except BadInput as error:
             faults.append(f"{name}:{number}: {error}")
     refuse(faults, "Nothing was imported.")
     return found
-
-
-def _is_one_object(text: str) -> bool:
-    """True for an object that is written over several lines; then its first line is none by itself."""
-    first, _, rest = text.strip().partition("\n")
-    if not first.startswith("{") or not rest:
-        return False
-    try:
-        json.loads(first)
-    except (ValueError, RecursionError):
-        return True
-    return False
 
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
@@ -99,6 +64,7 @@ class TraceStep(NamedTuple):
     when: float | None = None
     model: object = None
     is_tool: bool = False
+    place: str = ""
 
 
 class GradedRun(NamedTuple):
@@ -113,6 +79,8 @@ class GradedRun(NamedTuple):
     when: float | None
     model: str | None
     calls_tools: bool
+    places: Sequence[str]
+    """Where it stands in its file: its id, or the lines of a table that say the same."""
 
 
 def runs_of(found: Sequence[TraceStep | GivenScore]) -> Iterator[GradedRun]:
@@ -122,9 +90,11 @@ def runs_of(found: Sequence[TraceStep | GivenScore]) -> Iterator[GradedRun]:
     """
     given: defaultdict[str, defaultdict[str, list[object]]] = defaultdict(lambda: defaultdict(list))
     traces: defaultdict[str, dict[str, TraceStep]] = defaultdict(dict)
+    places: defaultdict[str, list[str]] = defaultdict(list)
     for one in found:
         if isinstance(one, TraceStep):
             traces[one.trace][one.id] = one
+            places[one.trace] += filter(None, [one.place])
         else:
             given[one.about][one.name].append(one.value)
     for trace, own in traces.items():
@@ -143,7 +113,8 @@ def runs_of(found: Sequence[TraceStep | GivenScore]) -> Iterator[GradedRun]:
             asked, said = texts[top.id]
             name = trace if len(tops) <= 1 else top.id
             fields = [top.fields, *first]
-            yield GradedRun(name, asked.prompt, said.answer, scores, fields, top.when, model, tools)
+            where = places[trace] or [name]
+            yield GradedRun(name, asked.prompt, said.answer, scores, fields, top.when, model, tools, where)
 
 
 def _below(steps: Mapping[str, TraceStep], parent: str, whole: set[str]) -> bool:

@@ -31,23 +31,27 @@ _NO_SCORES = frozenset({"tags", "comments", "observations", "scores", "tool_call
 """Lists in a record of Langfuse that are no scores: any other has the values of the score of its name."""
 
 
-def graded_runs(records: Iterable[Record], source: Source) -> list[GradedRun]:
-    """The runs of records of a source; raises `BadInput` where none is a record of it."""
+def graded_runs(records: Iterable[tuple[int, Record]], source: Source, name: str = "the file") -> list[GradedRun]:
+    """The runs of numbered records of a source; raises `BadInput` where none of the file is a record of it."""
     try:
         records = list(records)
-        found = [one for record in records for one in _READ[source](record)]
+        found = [
+            one._replace(place=f"line {line}") if source == "table" and isinstance(one, TraceStep) else one
+            for line, record in records
+            for one in _READ[source](record)
+        ]
         runs = list(runs_of(found))
     except RecursionError as error:
-        raise BadInput("Nothing was imported: lists or objects stand in each other too deep in it.") from error
+        raise BadInput(f"Nothing was imported: lists or objects stand in each other too deep in {name}.") from error
     if not runs:
         expected = (_READ[source].__doc__ or "").removesuffix(".")
         if source == "table" and records:
-            columns = ", ".join(one_line(repr(name)) for name in [*records[0]][:20])
-            raise BadInput(f"Nothing was imported: the table has the columns {columns}. Expected is {expected}.")
+            columns = ", ".join(one_line(repr(name)) for name in [*records[0][1]][:20])
+            raise BadInput(f"Nothing was imported: {name} has the columns {columns}. Expected is {expected}.")
         if source == "table":
-            raise BadInput(f"Nothing was imported: the table has no rows. Expected is {expected}.")
+            raise BadInput(f"Nothing was imported: {name} has no rows. Expected is {expected}.")
         raise BadInput(
-            f"Nothing was imported: no run of {source} stands in it. Each record is expected to be: {expected}."
+            f"Nothing was imported: no run of {source} stands in {name}. Each record is expected to be: {expected}."
         )
     return runs
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from memshare.files.pairs import SAME
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
@@ -51,6 +54,7 @@ def test_a_dry_run_does_nothing_and_a_second_import_adds_nothing(terminal: Termi
     again = terminal.json(*words, "--submitter", "bob")
 
     left_out = {"under the score": 1, "no such score": 1, "the same pair again": 1}
+    assert {why: len(places) for why, places in first.pop("places").items()} == left_out
     assert first == {
         "runs": 7, "imported": 4, "new": 4, "there": 0, "left_out": left_out, "score": "correctness", "at_least": 0.5,
         "scale": [0, 1], "dry_run": False,
@@ -84,7 +88,8 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
         (IMPORT, "say it with --at-least"),
         ((*IMPORT, "--at-least", "1", "--agent", "nobody"), "No agent is called 'nobody'"),
         ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "nobody has the pool 'chess' (2 lines)"),
-        (("memories", "import", str(pairs), "--pool", "logic", "--dry-run"), "go with --from"),
+        (("memories", "import", str(pairs), "--pool", "logic", "--score", "tone"), "go with --from"),
+        (("memories", "import", str(pairs), "--facts", "--dry-run"), "leave --dry-run out"),
         ((*IMPORT, "--at-least", "1", "--mask-personal-data"), "pip install 'memshare[personal-data]'"),
     ]:
         done = terminal.run(*words, code=None)
@@ -136,7 +141,32 @@ def test_a_row_that_stands_twice_is_counted(terminal: Terminal) -> None:
     found = terminal.run("memories", "import", str(file), "--pool", "logic", "--new-pool").stdout
 
     assert "Imported 2 memories of 3 rows: 2 new" in " ".join(found.split())
-    assert "the same pair again" in found
+    assert re.search(r"the same pair again +1 +line 4", found)
+
+
+@pytest.mark.parametrize("name", ["pairs.JSONL", "pairs.txt", "pairs.jsonl.gz", "pairs", "-"])
+def test_a_dry_run_of_lines_needs_no_name_of_a_tool(terminal: Terminal, memory: MemoryClient, name: str) -> None:
+    lines = '{"prompt": "What runs?", "answer": "A river."}\n' * 2
+    file = terminal.data / name
+    file.write_bytes(gzip.compress(lines.encode()) if name.endswith(".gz") else lines.encode())
+    words = ("memories", "import", name if name == "-" else str(file), "--pool", "logic", "--new-pool")
+
+    said = terminal.run(*words, "--dry-run", stdin=lines).stdout
+
+    assert "Nothing was done. It would import 1 memory: 1 new" in said
+    assert "1 left out: the same pair again (line 2)." in said
+    assert memory.stats().total == 0
+    told = json.loads(terminal.run(*words, "--json", stdin=lines).stdout)
+    assert told == {"imported": 1, "new": 1, "there": 0, "doubled": 1, "places": {SAME: ["line 2"]}}
+
+
+def test_a_table_is_known_by_its_header_where_its_name_does_not_say(terminal: Terminal, memory: MemoryClient) -> None:
+    file = terminal.data / "export.txt"
+    file.write_text("prompt\tanswer\nWhat runs?\tA river.\n")
+
+    terminal.run("memories", "import", str(file), "--pool", "logic", "--new-pool")
+
+    assert [(one.prompt, one.answer) for one in memory.every(Where())] == [("What runs?", "A river.")]
 
 
 def test_all_that_is_wrong_with_a_pool_is_said_at_once(terminal: Terminal) -> None:

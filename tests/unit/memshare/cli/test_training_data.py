@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from memshare.client.pools import encoder_in_use
+from memshare.files.pairs import NO_EXAMPLE
 from memshare_broker.delivery.hops import OFFER
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import Entry
@@ -156,8 +157,9 @@ def test_an_import_says_how_many_lines_are_no_examples(
     file.write_text(json.dumps({"messages": turns}) + "\n")
     words = ("memories", "import", str(file), "--pool", "poem")
 
-    assert terminal.json(*words) == {"imported": 0, "new": 0, "there": 0, "left_out": 1}
-    assert "1 line left out: an answer with the weight 0" in " ".join(terminal.run(*words).stdout.split())
+    places = {NO_EXAMPLE: ["line 1"]}
+    assert terminal.json(*words) == {"imported": 0, "new": 0, "there": 0, "left_out": 1, "places": places}
+    assert f"1 left out: {NO_EXAMPLE} (line 1)." in " ".join(terminal.run(*words).stdout.split())
     assert memory.stats().total == 4
 
 

@@ -54,7 +54,9 @@ def test_a_body_that_is_too_large_is_read_no_further(server: Address) -> None:
     request = begun("/v1/recall", f"Content-Length: {LARGEST_BODY * 9}") + b" " * (LARGEST_BODY + 1)
 
     with asking(server, request) as connection:
-        assert answer_of(connection).status == 413
+        answer = answer_of(connection)
+        assert answer.status == 413
+        assert f"has {LARGEST_BODY * 9:,} bytes, and at most {LARGEST_BODY:,}".encode() in answer.body
 
 
 def test_bodies_that_do_not_end_fill_only_what_one_caller_may_have(server: Address, backend: Backend) -> None:

@@ -80,6 +80,7 @@ def test_lines_are_read_as_the_command_line_reads_them(here: TestClient, memory:
     told = ask(here, {"messages": turns, "memory_id": "1c6f"}, {"messages": poor}, {**PAIR, "answer": "A clock.\u200b"})
 
     assert (told["new"], told["left_out"]) == (2, 1)
+    assert [*told["places"].values()] == [["line 2"]]
     assert ask(here, PAIR)["there"] == 1, "the same in another spelling"
     assert in_pool(memory) == [("What has hands?", "anonymous"), ("What has keys?", "anonymous")]
 
@@ -115,6 +116,7 @@ def test_a_table_of_graded_answers_is_looked_at_and_brought_in_by_its_score(
     told = ask(here, GRADED, **chosen, dry_run=True)
     assert (told["new"], told["left_out"]) == (1, 2)
     assert told["why"] == {"under the score": 1, "no such score": 1}
+    assert told["places"] == {"under the score": ["line 3"], "no such score": ["line 4"]}
     assert in_pool(memory) == []
 
     assert ask(here, GRADED, **chosen)["new"] == 1
@@ -154,7 +156,7 @@ def test_what_was_called_wrong_for_that_prompt_is_left_out_and_named_and_the_res
     [why] = told["why"]
     assert (told["new"], told["left_out"], told["refused"]) == (2, 1, [])
     assert why.startswith(
-        "'What has hands?': This answer was called wrong by 'cora' (journey 't1'), so it is not brought"
+        f"line {1 + is_table}, 'What has hands?': This answer was called wrong by 'cora' (journey 't1'), so it is not"
     )
     assert {prompt for prompt, _ in in_pool(memory)} == {"What strikes?", "What runs?"}
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memshare.files.graded import runs
+from memshare.files import json_lines
 from memshare.files.graded.choosing import (
     HALF,
     NO_AGENT,
@@ -23,8 +23,10 @@ from memshare.files.graded.choosing import (
     choose,
     read_runs,
 )
-from memshare.files.graded.runs import _ANSWERS, _PROMPTS, StepText, read_text, records_of
+from memshare.files.graded.runs import _ANSWERS, _PROMPTS, StepText, records_of
 from memshare.files.graded.sources import graded_runs, number_of
+from memshare.files.json_lines import is_table, read_bytes
+from memshare.files.pairs import SAME
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import CriterionScore, Score
 from memshare_broker.wire.messages import Usage
@@ -35,7 +37,7 @@ def trace(number: int, **more: Any) -> dict[str, Any]:
 
 
 def chosen(*found: dict[str, Any], **wanted: Any) -> GradedFile:
-    runs = graded_runs(found, "langfuse")
+    runs = graded_runs(enumerate(found, 1), "langfuse")
     options = {name: wanted.pop(name) for name in ("grade", "masked") if name in wanted}
     return choose(runs, RunChoice("langfuse", **{"pool": "logic", **wanted}), {"ada": "verse"}, "me", 100, **options)
 
@@ -184,24 +186,64 @@ def test_the_topmost_step_with_both_texts_is_the_run_though_ancestors_go_in_a_ci
     ]
     score = {"dataType": "NUMERIC", "traceId": "t", "name": "good", "value": 1}
 
-    [run] = graded_runs([*steps, score], "langfuse")
+    [run] = graded_runs(enumerate([*steps, score], 1), "langfuse")
 
     assert (run.id, run.prompt, run.answer, run.scores) == ("t", "Question 3", "Answer 3", {"good": [1]})
 
 
 def test_a_table_may_have_semicolons_and_other_names_of_columns() -> None:
     rows = records_of(
-        '\ufeffQuestion;Answer;rating;id\n"Two\nlines; one";A\u2028clock.;4,5;7\n;;;\nWhat runs?;A dog.;1;8\n', "a.csv"
+        '\ufeffQuestion;Answer;rating;id\n"Two\nlines; one";A\u2028clock.;4,5;7\n;;;\nWhat runs?;A dog.;1;8\n',
+        "a.csv",
+        "table",
     )
 
     found = choose(graded_runs(rows, "table"), RunChoice("table", "rating", 3, "0:5", pool="logic"), {}, "me", 100)
 
     assert [(one.prompt, one.answer, one.score) for one in found.memories] == [("Two\nlines; one", "A\u2028clock.", 90)]
-    assert [one[:2] for one in found.left_out[UNDER]] == ["8 "]
+    assert found.left_out == {UNDER: ["line 5"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        ('\n\nprompt,answer\n"What\nruns?",A dog.\nWhat?,\n', {NO_TEXT: ["line 6"]}),
+        ("sep=;\nprompt;answer\nWhat runs?;A dog.\n;A cat.\n", {NO_TEXT: ["line 4"]}),
+        ("prompt,answer\rWhat runs?,A dog.\rWhat?,\r", {NO_TEXT: ["line 3"]}),
+        ("\tPrompt\tANSWER\n0\tWhat runs?\tA dog.\n", {}),
+        ("prompt,answer\nWhat runs?,A dog.,,\nWhat runs?,A dog.\n", {SAME: ["line 3"]}),
+        ("prompt,answer,,\nWhat runs?,A dog.,,\n", {}),
+        ('"a;b;c",prompt,answer\n1,What runs?,A dog.\n', {}),
+    ],
+)
+def test_tables_as_spreadsheets_write_them_are_read_and_rows_named_by_the_line_where_they_begin(
+    text: str, left_out: dict[str, list[str]]
+) -> None:
+    runs = graded_runs(records_of(text, "the file", "table"), "table")
+
+    found = choose(runs, RunChoice("table", pool="logic"), {}, "me", 100)
+
+    assert [(one.prompt or "").split() for one in found.memories] == [["What", "runs?"]]
+    assert found.left_out == left_out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("A.CSV", "", True),
+        ("a.csv.gz", "", True),
+        ("a.txt", 'id;"Question";Output\r\n', True),
+        ("a.txt", "An answer, and a prompt, in a sentence.", False),
+        ("a.jsonl", '{"prompt": "a", "answer": "b"}', False),
+        ("a", "prompt\nWhat runs?", False),
+    ],
+)
+def test_a_table_is_known_by_its_name_or_its_header(name: str, text: str, expected: bool) -> None:
+    assert is_table(name, text) == expected
 
 
 def test_a_table_without_scores_is_taken_as_it_is() -> None:
-    runs = graded_runs(records_of("prompt,answer,pages\nWhat runs?,A dog.,3\n", "a.csv"), "table")
+    runs = graded_runs(records_of("prompt,answer,pages\nWhat runs?,A dog.,3\n", "a.csv", "table"), "table")
 
     assert [one.score for one in choose(runs, RunChoice("table", pool="logic"), {}, "me", 100).memories] == [None]
 
@@ -213,7 +255,7 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
     chosen = choose(read_runs([file], "table"), RunChoice("table", pool="logic"), {}, "me", 100)
 
     assert [one.answer for one in chosen.memories] == ["E"]
-    assert [len(some) for some in chosen.left_out.values()] == [2]
+    assert chosen.left_out == {NO_TEXT: ["line 3", "line 4"]}
 
 
 @pytest.mark.parametrize(
@@ -221,14 +263,15 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
     [
         (b"", "neither JSON nor a table|no run of langfuse"),
         (b"a\nb\n", "neither JSON nor a table"),
-        (b"a,a\nb,c\n", "neither JSON nor a table"),
+        (b"a,a\nb,c\n", ":1: the header has two columns 'a'"),
+        (b"prompt,Prompt\nb,c\n", ":1: the header has two columns 'prompt'"),
         (b"a,b\n1,2,3\n", ":2: 3 cells, and the header has 2 columns"),
-        (b'a,b\n1,"2\n', "no row of a table"),
+        (b'a,b\n1,2\n1,"2\n3,4\n', ":3: no row of a table: .* a quote in it is written twice"),
         (b'{"id": "1", "input": NaN}', ":1: NaN is no JSON"),
         (b'{"id": 1}\n{"id": 1, "id": 2}\n[]\n', ":2: the key 'id' stands twice(.|\n)*:3: expected a JSON object"),
         (b"[" * 100_000, "no JSON"),
         (b'{"id": "1", "input": ' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}", "too deep"),
-        (b'{"hello": "world"}', "no run of langfuse stands in it. Each record is expected to be: a trace"),
+        (b'{"hello": "world"}', "no run of langfuse stands in .*. Each record is expected to be: a trace"),
         ("ä".encode("latin-1"), "not UTF-8"),
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),
@@ -246,12 +289,12 @@ def test_a_file_that_is_none_is_refused_with_what_was_expected(tmp_path: Path, c
 
 
 def test_what_unpacks_to_more_than_is_taken_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "MOST_BYTES", 1_000)
+    monkeypatch.setattr(json_lines, "MOST_BYTES", 1_000)
     file = tmp_path / "bomb.json.gz"
     file.write_bytes(gzip.compress(b" " * 10_000_000))
 
     with pytest.raises(BadInput, match=r"more than 1,000 bytes, unpacked"):
-        read_text(file)
+        read_bytes(file)
 
 
 @pytest.mark.parametrize(
@@ -268,7 +311,7 @@ def test_values_that_are_none_harm_nothing(said: str) -> None:
     event = {"name": value, "attributes": [{"key": "gen_ai.evaluation.name", "value": value}]}
     line = {"resourceSpans": [{"scopeSpans": [{"spans": [span | {"events": [event]}, value]}, value]}, value]}
 
-    [run] = graded_runs([line], "otlp")
+    [run] = graded_runs([(1, line)], "otlp")
 
     assert run.prompt is None
     assert number_of(value) is None
@@ -277,9 +320,9 @@ def test_values_that_are_none_harm_nothing(said: str) -> None:
 def test_an_object_over_several_lines_and_a_page_of_an_api_are_taken_apart() -> None:
     page = json.dumps({"data": [{"id": "1"}, {"id": "2"}], "meta": {}}, indent=1)
 
-    assert records_of(page, "x") == [{"id": "1"}, {"id": "2"}]
+    assert records_of(page, "x", "langfuse") == [(1, {"id": "1"}), (1, {"id": "2"})]
 
 
 def test_a_table_without_the_columns_is_told_its_own_and_those_expected() -> None:
-    with pytest.raises(BadInput, match=r"the table has the columns 'frage', 'antwort'\. Expected is a row with"):
-        graded_runs(records_of("frage,antwort\nWas?,Das.\n", "a.csv"), "table")
+    with pytest.raises(BadInput, match=r"a\.csv has the columns 'frage', 'antwort'\. Expected is a row with"):
+        graded_runs(records_of("frage,antwort\nWas?,Das.\n", "a.csv", "table"), "table", "a.csv")

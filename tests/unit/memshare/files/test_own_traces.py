@@ -33,7 +33,7 @@ def test_a_journey_with_its_texts_is_imported_with_its_grade(monkeypatch: pytest
         tracing.root(JOURNEY, "invoke_agent poem", lambda: None, tracing.invocation("poem", TASK, ANSWER))
         exported = MessageToDict(encode_spans(spans.get_finished_spans()))
 
-    [run] = graded_runs([exported], "otlp")
+    [run] = graded_runs([(1, exported)], "otlp")
 
     assert (run.prompt, run.answer) == ("Write about the sea.", "Blue.")
     assert run.scores == {"poem": [90], "rhyme": [90]}

@@ -156,6 +156,7 @@ class ImportReply(Message):
     there: int = Field(description="which the pool has already")
     left_out: int = Field(description="lines or runs that bring nothing")
     why: dict[str, int] = Field(default={}, description="why how many are left out")
+    places: dict[str, tuple[str, ...]] = Field(default={}, description="their lines or runs, the first ones of each")
     examples: tuple[IncomingMemory, ...] = Field(description="the first ones that are new")
     refused: tuple[RefusedLine, ...]
     unread: str = Field(default="", description="that no agent answers from a pool of theirs, and what to do")
@@ -240,8 +241,9 @@ class Memories(Calls[Asked]):
     ) -> ImportReply:
         """Bring in what `memshare memories export` wrote, or lines such as {"prompt": …, "answer": …, "pool": …}.
 
-        It takes the right `admin` for all pools. Twice is the same as once. One wrong line, and nothing is brought in;
-        with `dry_run` nothing is either, and all wrong lines are named. `pool` is that of lines that name none.
+        It takes the right `admin` for all pools. Twice is the same as once. One line that cannot be read, and nothing
+        is brought in; with `dry_run` nothing is either, and all such lines are named. Lines that bring nothing, such
+        as the same again or what was called wrong, are left out, with `why`. `pool` is that of lines that name none.
 
         With a `source` (langfuse, langsmith, phoenix, otlp, openai-evals or table) they are graded runs as that exports
         them: those come in that have a `score` of `at_least` so much.

@@ -8,7 +8,7 @@ from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.files.json_lines import TABLES
+from memshare.files.json_lines import is_table
 from memshare.operations.forms import MemoryForm
 from memshare.operations.memories import add, import_memories
 from memshare_broker.errors import BadInput
@@ -39,8 +39,8 @@ def import_file(visit: Visit) -> Done | Screen:
     is_seen = visit.field("seen") == "yes"
     form: dict[str, object] = {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
     form |= visit.given("pool", "source", "score", "at_least", "scale")
-    is_table = visit.field("lines name").lower().endswith(TABLES)
-    source = form.get("source") or ("table" if is_table else None)
+    is_rows = is_table(visit.field("lines name"), visit.field("lines"))
+    source = form.get("source") or ("table" if is_rows else None)
     wanted = form | {"source": None if source == "memories" else source}
     empty = "The file is empty, or none was chosen: choose a file of JSON lines, or a table."
     if fault := visit.field("lines fault") or ("" if visit.field("lines") else empty):

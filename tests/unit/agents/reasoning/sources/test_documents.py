@@ -45,6 +45,21 @@ def test_of_several_places_each_gives_its_name(folder: Path, tmp_path: Path) -> 
             documents.data(other)
 
 
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        ("Tea.\nWo läuft er?".encode("cp1252"), r"a\.txt:2: byte 5 of the line, 0xe4, is not UTF-8 .*iconv"),
+        ("Tea.".encode("utf-16"), r"a\.txt is UTF-16 text; expected UTF-8"),
+    ],
+)
+def test_a_text_that_is_not_utf_8_is_refused_with_what_to_do(folder: Path, raw: bytes, said: str) -> None:
+    documents = Documents([folder], MOST)
+
+    with pytest.raises(BadInput, match=said):
+        documents.page("a.txt", raw)
+    assert documents.page("a.txt", "Wo läuft er?".encode("utf-8-sig")).text == "Wo läuft er?"
+
+
 def test_a_document_may_be_named_by_its_whole_path(folder: Path) -> None:
     assert Documents([folder], MOST).data(str(folder / "a.txt")) == b"A"
 

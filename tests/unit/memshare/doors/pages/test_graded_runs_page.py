@@ -53,6 +53,13 @@ def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestC
     assert as_lines.count("no JSON, as in all lines: expected") == as_lines.count("called NAME.csv") == 1
 
 
+def test_a_file_that_is_too_large_is_refused_with_the_limit_and_what_to_do(here: TestClient) -> None:
+    said = text_of(sent(here, "pairs.csv", b"x" * 2**20))
+
+    assert re.search(r"The request has 1,04\d,\d{3} bytes, and at most 1,048,576 \(1 MiB\) are taken: split it", said)
+    assert "memshare memories import FILE" in said
+
+
 def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: TestClient) -> None:
     unknown = sent(here, "pairs.csv", TABLE, scale="1:5")
     assert "“New pools may begin” lets it begin" in text_of(unknown)
@@ -73,6 +80,9 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
         ("pairs.csv", TABLE + "Was läuft?,Ein Fluß.\n".encode("cp1252"), "pairs.csv:3: byte 6 of the line, 0xe4, is"),
         ("pairs.csv", TABLE.decode().encode("utf-16"), "pairs.csv is UTF-16 text"),
         ("pairs.csv", b"", "The file is empty"),
+        ("pairs.csv", b"prompt\nWhat runs?\n", "the file has the columns 'prompt'. Expected is a row with"),
+        ("pairs.csv", b"\x1f\x8b", "pairs.csv is packed with gzip: unpack it first"),
+        ("pairs.csv", "prompt".encode("utf-16-le"), "pairs.csv:1: byte 2 of the line, 0x00, is not UTF-8"),
     ],
 )  # fmt: skip
 def test_a_file_that_is_no_text_is_refused_by_its_name_and_what_was_chosen_stays(
@@ -138,7 +148,7 @@ def test_rows_without_a_pool_are_refused_with_the_choices_and_the_form_stays(her
 def test_doubled_rows_and_a_pool_without_agents_are_said_at_the_first_look(here: TestClient) -> None:
     said = text_of(sent(here, "pairs.csv", TABLE + b"What runs?,A river.\n", pool="museum"))
 
-    assert "Left out: the same pair again 1" in said
+    assert "Left out: the same pair again 1 line 3" in said
     assert "nobody has the pool 'museum' (1 line)" in said
     assert "No agent answers from this pool: 'museum'" in said
 
