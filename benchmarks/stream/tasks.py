@@ -85,7 +85,7 @@ def database_tasks(
     """Questions of `train` in an order of their own, and of `test`; those of `dev` come with their answers.
 
     `fresh` leaves out the questions that somebody had looked at when the defaults were settled. `brought` others of
-    `train` come with their answers in place of those of `dev`.
+    `train` come with their answers in place of those of `dev`; with `fresh`, of those that are left out.
     """
     questions = questions or read_questions()
     check = database_agent(questions, folder)
@@ -101,7 +101,8 @@ def database_tasks(
         known = {task for seed, count in LOOKED_AT.items() for task in tasks("train", seed)[:count]}
         last = last[UNSEEN_LOOKED_AT:]
     stream = [task for task in every if task not in known][:number]
-    examples = [task for task in every if task not in stream][:brought] if brought else tasks("dev", 0)[:60]
+    others = [task for task in every if task in known] if fresh else every[number:]
+    examples = others[:brought] if brought else tasks("dev", 0)[:60]
     return TaskSet("sql", stream, last[:unseen], examples, check, bool(brought))
 
 
