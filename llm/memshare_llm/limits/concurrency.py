@@ -41,6 +41,8 @@ LOOK_AGAIN = 0.25  # seconds, about, until a waiting call looks again where nobo
 COUNTS_FOR = 2.0  # seconds for which a call that looked is known to wait
 MISFITS = 10  # in a row, that open the breaker
 SHORTLY = 1.0  # seconds that what nobody waits for waits in its thread: a fast server is free again by then
+SOON, LATER = 2.0, 120.0  # seconds until it looks again, at least and at most
+APART = 2.0  # seconds between two that look again, at a server that does one call at once; half of that at one of two
 AGAIN = 300.0  # seconds until it lets one call try
 GRACE = 30.0  # seconds after its time limit at which a call is given up that nobody ended
 READ_AS_FAST = 8  # tokens of a prompt are read in the time in which one is written
@@ -132,6 +134,18 @@ class ServerLimit:
             ask.zrange(self._waiting, 0, -1)
             limit, begun, waits = ask.execute()
         return float(limit or 1) < FEW and any(not str(one).startswith(f"{LAST}") for one in (*begun, *waits))
+
+    def turn(self) -> float:
+        """Seconds until a call that had to wait may look again.
+
+        One looks after the other, however many wait: with all of them every few seconds, 240 messages took half a
+        processor, on which the model was, too.
+        """
+        limit = max(1.0, float(self._client.hget(self._state, "limit") or 1))
+        turn, now = self._client.hincrbyfloat(self._state, "turn", APART / limit), time.time()
+        if turn != (kept := min(max(turn, now + SOON), now + LATER)):
+            self._client.hset(self._state, "turn", kept)
+        return kept - now + random.uniform(0, APART)
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
         """End a call that took `pace` seconds for a unit of work, 0 where not known. One that fits lets go on at once
@@ -259,7 +273,7 @@ class ConcurrencyLimited(ChatAround):
         while (permit := self._limit.enter(call_id, kind)) is None:
             if time.monotonic() >= deadline:
                 words = f"The server of {self.name} has as many requests as it can do at once."
-                raise NotYet(words, random.uniform(2, 6), hold=f"server {self.name}")
+                raise NotYet(words, self._limit.turn(), hold=f"server {self.name}")
             with self._ended:
                 self._ended.wait(random.uniform(0.5, 1.5) * LOOK_AGAIN)
         return permit

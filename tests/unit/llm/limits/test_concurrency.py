@@ -485,3 +485,30 @@ def test_a_call_of_a_worker_that_was_killed_ends_when_that_is_noticed(
     assert permit.calls == 3, "a command is no worker, and its call lasts"
     limit(redis_client).leave(permit, "fit", 0.1)
     assert redis_client.zcard(f"{STATE}{SERVER}:calls") == 2
+
+
+def test_however_many_wait_few_look_again_at_a_time(redis_client: redis.Redis) -> None:
+    server = limit(redis_client, "concepts")
+    redis_client.hset(server._state, "limit", 4)
+
+    some, all_others = sorted(server.turn() for _ in range(4)), [server.turn() for _ in range(236)]
+
+    assert some[0] >= concurrency.SOON
+    assert some[-1] <= 7, "few come back soon"
+    assert max(all_others) == pytest.approx(concurrency.LATER, abs=5), "the 240th is the one of two minutes later"
+    for second in range(10, 110, 10):
+        assert sum(second <= turn < second + 10 for turn in all_others) == pytest.approx(20, abs=6)
+
+    redis_client.hset(server._state, "turn", time.time() + 5_000)
+    assert server.turn() <= concurrency.LATER + concurrency.APART, "none waits for long after the others are gone"
+
+
+def test_what_nobody_waits_for_is_told_when_its_turn_comes(redis_client: redis.Redis) -> None:
+    held(redis_client, "answers", 4)
+    redis_client.hset(f"{STATE}{SERVER}", mapping={"limit": 4, "turn": time.time() + 50})
+    background = ConcurrencyLimited(Served(lambda _: said()), limit(redis_client, "concepts"))
+
+    with pytest.raises(NotYet) as caught:
+        background.reply(ASKED)
+
+    assert 45 < caught.value.wait < 55
