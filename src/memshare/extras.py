@@ -66,7 +66,7 @@ class NeedsExtra(MemshareError):
     def __init__(self, what: str, extra: str) -> None:
         # People install what only adds to an extra as well; the part alone is for images.
         whole = next((name for name, parts in BRINGS.items() if parts == (extra,)), extra)
-        super().__init__(f"{what} needs more packages: pip install 'memshare[{whole}]'.")
+        super().__init__(f"{what} needs more packages: pip install '.[{whole}]' where memshare was cloned.")
 
 
 def needs_extra(what: str, error: ImportError) -> NeedsExtra | None:

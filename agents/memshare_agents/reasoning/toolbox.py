@@ -159,7 +159,7 @@ class McpServer:
     def __init__(self, url: str, seconds: float) -> None:
         """Raises `BadInput` where the package that speaks the protocol is not installed."""
         if find_spec("mcp") is None:
-            raise BadInput(f"Tools of {url} need more packages: pip install 'memshare[serve]'.")
+            raise BadInput(f"Tools of {url} need more packages: pip install '.[serve]' where memshare was cloned.")
         self.url = url
         self._seconds = seconds
         self._offers: tuple[ToolOffer, ...] = ()

@@ -185,7 +185,7 @@ def _made() -> Sdk | None:
     try:
         from memshare_broker.observe.tracing_sdk import Sdk
     except ImportError:
-        log.warning("OTEL_… asks for traces, which need more packages: pip install 'memshare[otel]'.")
+        log.warning("OTEL_… asks for traces and needs more packages: pip install '.[otel]' where memshare was cloned.")
         return None
     signals.worker_shutdown.connect(lambda **_: end(), weak=False)
     signals.worker_process_shutdown.connect(lambda **_: end(), weak=False)

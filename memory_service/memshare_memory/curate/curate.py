@@ -63,15 +63,16 @@ def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory |
 def stale_once(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
     """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
-    A stale memory without a known cause stays stale, whatever is undone.
+    A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is shown.
     """
     cause = Cause(memory=source.id, became=became, at=time.time())
     found = []
     for one in derived_from(store, source, became, right):
-        causes = one.because if one.status == "stale" else ()
+        causes = () if one.status == "active" else one.because
         is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
-        if one.status == "active" or (causes and not is_so_already):
-            found.append(one.model_copy(update={"status": "stale", "because": (*causes, cause)}))
+        if not is_so_already and (one.status != "stale" or causes):
+            status = "hidden" if one.status == "hidden" else "stale"
+            found.append(one.model_copy(update={"status": status, "because": (*causes, cause)}))
     return found
 
 
@@ -86,12 +87,13 @@ def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
 
 def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became) -> None:
     """Let those memories that are stale because this became `of` others, and of nothing else, be active again."""
-    found = recall.store.page(Where(ids=sorted(ids), status="stale"), len(ids)).memories if ids else []
+    found = recall.store.page(Where(ids=sorted(ids)), len(ids)).memories if ids else []
     changed = []
     for one in found:
         left = tuple(cause for cause in one.because if cause.memory not in of or cause.became != became)
-        if left != one.because:
-            changed.append(one.model_copy(update={"status": "stale" if left else "active", "because": left}))
+        if one.status != "active" and left != one.because:
+            status = "active" if one.status == "stale" and not left else one.status
+            changed.append(one.model_copy(update={"status": status, "because": left}))
     recall.rewrite(changed)
 
 
@@ -189,8 +191,9 @@ class Curate:
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
         written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
-        it says something else, and hidden again with that answer. What was hidden and is shown again is not confirmed.
-        What was written from it is stale once it is hidden as it was called wrong, until it is shown again.
+        it says something else, and hidden again with that answer. What was hidden and is shown again is not confirmed,
+        and stale where it was before, or has become so since. What was written from it is stale once it is hidden as it
+        was called wrong, until it is shown again.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -209,9 +212,13 @@ class Curate:
                 until = changed.valid_until if (changed.valid_until or 0) > now else None
                 changed = changed.model_copy(update={"why_hidden": None, "valid_until": until})
                 if before.status != "hidden":  # a person speaks for it
-                    changed = changed.model_copy(update={"confirmed": now})
+                    changed = changed.model_copy(update={"confirmed": now, "because": ()})
                     note_used(self._client, changed.pool, [changed.id], now, well=True)
+                elif changed.because:  # of what it was before it was hidden, or became since
+                    changed = changed.model_copy(update={"status": "stale"})
                 no_longer_wrong(self._client, changed.answer, changed.id)
+            elif edit.status == "hidden" and before.status == "active":
+                changed = changed.model_copy(update={"because": ()})
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])

@@ -226,7 +226,7 @@ def exported(path: str | None, name: str | None, exports: Path) -> Export:
     if found is None and find_spec("torch") is None:
         raise BadInput(
             f"The encoder {name or path or BUNDLED!r} has no export in {str(exports)!r}, and there is no torch to make"
-            " one: pip install 'memshare[memory]', or name a folder that has it in MEMSHARE_EXPORTS."
+            " one: pip install '.[memory]' where memshare was cloned, or name a folder that has it in MEMSHARE_EXPORTS."
         )
     if found is None:
         # A warning: a worker that is being built shows nothing less.

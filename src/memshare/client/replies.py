@@ -222,7 +222,14 @@ class StatsReply(Message):
         of = {each.model for each in same if one.difference is None or each.tasks * each.tasks_without}
         copies = {STUDENT: ", which copies what it is shown and answers nothing alone"}
         models = " and ".join(f"{model}{copies.get(model, '')}" for model in sorted(filter(None, of - {*one.left_out})))
-        return models + (f", without the copies of {' and '.join(one.left_out)}" if one.left_out else "")
+        left_out = f", without the copies of {' and '.join(one.left_out)}" if one.left_out else ""
+        return f"{models or 'nobody yet'}{left_out}" if left_out else models
+
+    @property
+    def differs(self) -> bool:
+        """True if memories help some agent, kind or model for sure, and harm another."""
+        ends = [one.of_many for one in self.helps if one.of_many]
+        return any(low > 0 for low, _ in ends) and any(high < 0 for _, high in ends)
 
     @property
     def harms(self) -> tuple[str, ...]:

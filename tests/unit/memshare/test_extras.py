@@ -17,26 +17,24 @@ def light(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "named"),
+    ("arguments", "command", "extra"),
     [
-        (["up"], "memshare up needs more packages: pip install 'memshare[local]'."),
-        (["evaluate", "all"], "memshare evaluate needs more packages: pip install 'memshare[evaluate]'."),
-        (["retriever", "status"], "memshare retriever needs more packages: pip install 'memshare[trainer]'."),
-        (["concepts", "show", "x"], "memshare concepts show needs more packages: pip install 'memshare[concepts]'."),
-        (
-            ["memories", "untidy", "--pool", "poem"],
-            "memshare memories untidy needs more packages: pip install 'memshare[concepts]'.",
-        ),
-        (["worker", "poem"], "memshare worker poem needs more packages: pip install 'memshare[agents]'."),
-        (["worker", "memory"], "memshare worker memory needs more packages: pip install 'memshare[memory]'."),
+        (["up"], "memshare up", "local"),
+        (["evaluate", "all"], "memshare evaluate", "evaluate"),
+        (["retriever", "status"], "memshare retriever", "trainer"),
+        (["concepts", "show", "x"], "memshare concepts show", "concepts"),
+        (["memories", "untidy", "--pool", "poem"], "memshare memories untidy", "concepts"),
+        (["worker", "poem"], "memshare worker poem", "agents"),
+        (["worker", "memory"], "memshare worker memory", "memory"),
     ],
 )
 def test_a_command_that_lacks_packages_says_in_one_line_which_extra_brings_them(
-    arguments: list[str], named: str
+    arguments: list[str], command: str, extra: str
 ) -> None:
     done = light(*arguments)
 
-    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"memshare: {named}\n")
+    told = f"memshare: {command} needs more packages: pip install '.[{extra}]' where memshare was cloned.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", told)
 
 
 def ended(code: str) -> tuple[int, str]:
@@ -97,7 +95,7 @@ def test_what_is_no_module_of_an_extra_is_another_error() -> None:
     )
     assert needs_extra("This", ImportError("cannot import name 'OpenAI' from 'openai'", name="openai")) is None
     assert str(needs_extra("This", ModuleNotFoundError("No module named 'openai'", name="openai"))) == (
-        "This needs more packages: pip install 'memshare[agents]'."
+        "This needs more packages: pip install '.[agents]' where memshare was cloned."
     )
 
 

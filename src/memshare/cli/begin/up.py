@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import socket
 import threading
@@ -207,10 +208,11 @@ class _Troubles:
         found |= {model: said for model, said in fails if not any(model in why for why in self._away)}
         now = self._clock()
         for key, why in found.items():
-            if key not in self._said:
+            if key not in self._said or _reason(self._said[key][1]) != _reason(why):
                 waits = (f"{held[key]} wait: ", "yellow") if held[key] else ""
                 self._print(styled(waits, why), {"waiting": held[key], "why": why})
-            self._said[key] = now, self._said.get(key, (now, why))[1]
+                self._said[key] = now, why
+            self._said[key] = now, self._said[key][1]
         failed = {model for model, ended in calls.items() if ended[0] != "fit"}
         for key, (seen, why) in [*self._said.items()]:
             if now - seen >= LASTS and not any(model in key for model in failed):
@@ -220,6 +222,11 @@ class _Troubles:
 
     def _print(self, said: Text, for_machines: dict[str, object]) -> None:
         print_json(for_machines) if self._as_json else console.print(said)
+
+
+def _reason(why: str) -> str:
+    """What is wrong, however many calls it was."""
+    return re.sub(r"\d+", "", why)
 
 
 class _Status:

@@ -83,7 +83,7 @@ def choose(
 ) -> GradedFile:
     """Choose the runs that come in; raises `BadInput` where the score, its scale, the value or the pool is unclear.
 
-    The pool is `wanted.pool`, else that of a table's row or its agent's. Kinds are checked of agents with `cards`.
+    The pool is that of a table's row, else `wanted.pool`, else the agent's. Kinds are checked of agents with `cards`.
     A memory has the run's score out of 100, with its name and source beside it, or the grade of its rubric's programs.
     `advance` is called for each run.
     """
@@ -97,7 +97,7 @@ def choose(
         value = values.get(run.id)
         own = [f"{FIELD}{name}" if wanted.source == "table" else None for name in ("agent", "kind", "pool")]
         agent, kind = _said(run, wanted.agent or own[0]), _said(run, wanted.kind or own[1])
-        pool = wanted.pool or _said(run, own[2]) or pool_of_agent.get(agent or "", "")
+        pool = _said(run, own[2]) or wanted.pool or pool_of_agent.get(agent or "", "")
         if not pool and wanted.agent is None and agent is None:
             raise BadInput(f"Nothing was imported: {one_line(run.places[0])!r} has {no_pool(pool_of_agent.values())}.")
         left_out[SAME] += run.places[1:]  # rows that say the same are one run, with each row's value of a column

@@ -257,6 +257,32 @@ def test_what_follows_an_answer_that_was_called_wrong_is_stale_until_that_is_sho
     assert [curate.get(one.id).status for one in (wrong, child)] == ["active", "active"]
 
 
+def test_what_was_hidden_is_stale_once_it_is_shown_again_if_it_was_so_or_its_source_lost_since(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
+    right = other_statement(curate)
+    before, since, kept = (wrote(recall, f"{QUESTION} {name}", statement) for name in ("before", "since", "kept"))
+    curate.edit(Edit(id=since.id, status="hidden"))
+    say(curate, right, statement, right)
+    curate.edit(Edit(id=before.id, status="hidden"))
+    curate.edit(Edit(id=kept.id, status="active"))  # a person speaks for it
+    curate.edit(Edit(id=kept.id, status="hidden"))
+    some = (before.id, since.id, kept.id)
+    assert [curate.get(one).status for one in some] == ["hidden"] * 3
+
+    for one in some:
+        curate.edit(Edit(id=one, status="active"))
+
+    assert [curate.get(one).status for one in some] == ["stale", "stale", "active"]
+    assert [cause.became for cause in curate.get(since.id).because] == ["found wrong"]
+
+    curate.edit(Edit(id=before.id, status="hidden"))
+    say(curate, None, statement, right)
+    assert [curate.get(one).status for one in some] == ["hidden", "active", "active"]
+    curate.edit(Edit(id=before.id, status="active"))
+    assert curate.get(before.id).status == "active"
+
+
 def test_taking_a_decision_back_leaves_stale_what_is_so_for_another_reason_too(
     curate: Curate, forgetting: Forgetting, recall: Recall, statement: Memory
 ) -> None:

@@ -90,7 +90,7 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
         ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "nobody has the pool 'chess' (2 lines)"),
         (("memories", "import", str(pairs), "--pool", "logic", "--score", "tone"), "go with --from"),
         (("memories", "import", str(pairs), "--facts", "--dry-run"), "leave --dry-run out"),
-        ((*IMPORT, "--at-least", "1", "--mask-personal-data"), "pip install 'memshare[personal-data]'"),
+        ((*IMPORT, "--at-least", "1", "--mask-personal-data"), "pip install '.[personal-data]'"),
     ]:
         done = terminal.run(*words, code=None)
         assert done.returncode in (1, 2)

@@ -177,6 +177,26 @@ def test_up_says_that_calls_of_a_model_fail_and_that_redis_has_no_room(
     assert said == [{"waiting": 0, "why": full}, {"waiting": 0, "why": failed}, {"over": full}, {"over": failed}]
 
 
+def test_up_says_another_reason_of_a_model_that_fails_and_ends_with_that(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, as_json=True, clock=lambda: now[0])
+        for outcome, count in (("misfit", 3), ("misfit", 1), ("slow", 6), ("fit", 6)):
+            end_calls(redis_client, outcome, count)
+            troubles.tell()
+        now[0] = 60
+        troubles.tell()
+
+    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [one.get("why", one.get("over")) for one in said] == [
+        "3 of the last 3 calls of openai:small were of no use.",
+        "6 of the last 6 calls of openai:small timed out.",
+        "6 of the last 6 calls of openai:small timed out.",
+    ]
+
+
 def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, redis_client: redis.Redis) -> None:
     about = {"node": "trainer-7@here", "pid": 7, "incarnation": "x", "queues": ("trainer",)}
     announce(redis_client, Presence.model_validate({**about, "trainer_model": "openai:labels"}))

@@ -366,9 +366,13 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
     def speaks() -> list[tuple[str | None, str | None]]:
         return [(one["better"], one["speaks"]) for one in here.get("/v1/needs").json()["needs"]]
 
-    assert speaks() == [(str(typed.id), "a person brought it in, and a task made the other"), (None, None)]
+    assert speaks() == [(str(typed.id), "a person wrote it, and a task made the other"), (None, None)]
 
-    memory.restore([copy])
+    memory.edit(Edit(id=made.id, answer="It is green."))
+    links.judge("logic", typed.id, made.id, "contradict")
+    assert speaks()[0] == (None, None), "a person wrote both"
+    memory.restore([copy, typed, made])
+    links.judge("logic", typed.id, made.id, "contradict")
     links.judge("logic", copy.id, made.id, "contradict")
     why = "2 submitters say the same, and 1 the same as the other"
     assert {(str(one.id), why) for one in (typed, copy)} < {*speaks()}

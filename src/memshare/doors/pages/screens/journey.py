@@ -27,6 +27,7 @@ from memshare_llm.limits.budget import Prices, load_prices
 from memshare_memory.admit.followed import LEAST_FOLLOWED
 from memshare_memory.memory import Memory
 
+LIKE = 0.5  # cosine of the prompts of a task and of a memory that may answer it
 _WORD = re.compile(r"\w{4,}")
 _SAYS_LITTLE = frozenset(
     _WORD.findall(
@@ -201,7 +202,9 @@ def journey(visit: Visit) -> Screen:
     found = own_journey(backend, caller, visit.path["id"])
     memories, prices = [*memories_shown(backend, caller, found)], load_prices(backend.settings.prices)
     misleading = misled(found, memories)
-    source = misleading.found if misleading and not misleading.since else None  # as long as it says that
+    source = None  # says what the answer says, all of it and still, and not to another question
+    if misleading and misleading.followed == 1 and misleading.shown.similarity >= LIKE and not misleading.since:
+        source = misleading.found
     beside = visit.field("beside")
     return Screen(
         "journey",

@@ -145,6 +145,15 @@ def test_rows_without_a_pool_are_refused_with_the_choices_and_the_form_stays(her
     assert 'id="at_least" name="at_least" placeholder="" value="3"' in said
 
 
+def test_the_pool_of_a_row_goes_before_that_of_rows_that_name_none(here: TestClient) -> None:
+    raw = b"prompt,answer,pool\nWhat runs?,A river.,nonesuch\nWhat sits?,A stone.,\n"
+
+    said = text_of(sent(here, "pairs.csv", raw, pool="logic"))
+
+    assert "nobody has the pool 'nonesuch' (1 line)" in said
+    assert "A stone." in said
+
+
 def test_doubled_rows_and_a_pool_without_agents_are_said_at_the_first_look(here: TestClient) -> None:
     said = text_of(sent(here, "pairs.csv", TABLE + b"What runs?,A river.\n", pool="museum"))
 

@@ -169,6 +169,18 @@ def test_harm_of_one_agent_is_told_before_what_all_gain(here: TestClient, redis_
     assert "Harms in logic" not in found
 
 
+def test_what_helps_one_agent_and_harms_another_is_no_chance(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [100.0] * 30, [0.0] * 30, agent="poem")
+    assert "Yes: +" in answer_of(here)
+    count(redis_client, "all withheld", [0.0] * 30, [100.0] * 30, agent="plan")
+
+    found = answer_of(here)
+
+    assert "It differs, as the table says: +0.0 points" in found
+    assert "Harms in plan" in found
+    assert "by chance" not in found
+
+
 def test_of_many_agents_harm_is_told_by_an_interval_that_is_right_for_all(
     here: TestClient, redis_client: redis.Redis
 ) -> None:
@@ -267,6 +279,7 @@ def test_the_student_of_the_demo_is_left_out_once_a_model_of_ones_own_was_asked(
     assert f"+33.3 points , answered by {MODEL}, without the copies of {STUDENT}" in found
     assert "of 12 tasks with memories" in found
     assert here.get("/v1/stats").json()["helps"][0]["left_out"] == [STUDENT]
+    assert "answered by ," not in answer_of(here)
 
 
 def test_of_several_models_the_figure_is_of_each_beside_itself(here: TestClient, redis_client: redis.Redis) -> None:
