@@ -28,7 +28,7 @@ K = 3  # examples
 TRIES = 6  # of one call, as workers have by default
 PAUSE = 1.0  # seconds after the first one; each is twice as long as the one before
 
-THE_MODELS = frozenset[Reason]({"cut off", "invalid reply", "time-out", "refused", "too long"})
+THE_MODELS = frozenset[Reason]({"cut off", "invalid reply", "time-out", "refused", "content filter", "too long"})
 """Reasons of no answer that lie with the model: it counts as wrong. After any other the arm breaks off."""
 
 Save = Callable[["Answered"], None]

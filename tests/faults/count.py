@@ -86,7 +86,7 @@ def count(
         graded=sum("score" in journey for journey in mine),
         stored=len(of_tasks),
         dead=dict(Counter(letter["kind"] for letter in letters)),
-        refused=sum(letter["reason"] == "refused" for letter in letters),
+        refused=sum(letter["reason"] in ("refused", "content filter") for letter in letters),
         lost=_lost(direct),
         open=sum(client.ledger.open_messages().values()),
         unended=sum("answer" not in journey and "dead" not in journey for journey in mine),

@@ -160,7 +160,9 @@ def test_a_fact_that_was_called_wrong_is_left_out_and_named_and_its_passage_is_d
 
     said, errors = run(deployment, file, "--yes")
 
-    assert "Left out: 'The mill of Brenmoor turns in snow.': This answer was called wrong by 'cora'" in errors
+    assert (
+        "Left out: night.txt, 'The mill of Brenmoor turns in snow.': This answer was called wrong by 'cora'" in errors
+    )
     assert "Imported 1 memory from 2 passages" in said
     facts, passages = of(deployment, "night.txt")
     assert ([one.answer for one in facts], len(passages)) == (["The mill of Brenmoor turns in rain."], 2)

@@ -82,7 +82,8 @@ def decode(raw: bytes, name: str) -> str:
         if raw.startswith(mark):
             raise BadInput(f"{name} is {said}")
     try:
-        text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0")  # as UTF-16 has them that does not say so
+        is_utf16 = raw.count(b"\0") * 4 > len(raw)  # which does not say so
+        text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0") if is_utf16 else -1
     except UnicodeDecodeError as error:
         wrong = error.start
     if wrong < 0:

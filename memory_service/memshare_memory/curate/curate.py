@@ -212,7 +212,7 @@ class Curate:
                 until = changed.valid_until if (changed.valid_until or 0) > now else None
                 changed = changed.model_copy(update={"why_hidden": None, "valid_until": until})
                 if before.status != "hidden":  # a person speaks for it
-                    changed = changed.model_copy(update={"confirmed": now, "because": ()})
+                    changed = changed.model_copy(update={"confirmed": now})
                     note_used(self._client, changed.pool, [changed.id], now, well=True)
                 elif changed.because:  # of what it was before it was hidden, or became since
                     changed = changed.model_copy(update={"status": "stale"})

@@ -225,7 +225,7 @@ class _Troubles:
 
 
 def _reason(why: str) -> str:
-    """What is wrong, however many calls it was."""
+    """The words of a trouble without its numbers, which change."""
     return re.sub(r"\d+", "", why)
 
 

@@ -194,5 +194,5 @@ def test_without_the_package_the_worker_says_what_to_install(monkeypatch: pytest
     monkeypatch.setattr("memshare_agents.reasoning.toolbox.find_spec", lambda _: None)
     make: Callable[[], McpServer] = lambda: McpServer("https://tools.example/mcp", 5)  # noqa: E731
 
-    with pytest.raises(Exception, match=r"memshare\[serve\]"):
+    with pytest.raises(Exception, match=r"\.\[serve\]"):
         make()

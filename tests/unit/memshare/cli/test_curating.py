@@ -273,9 +273,10 @@ def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
     assert "nobody has the pool 'chess' (1 line)" in refused.stderr
     assert memory.stats().by_pool == {"poem": 1}
     imported = terminal.json("memories", "import", str(file), "--new-pool")
-    assert imported == {"imported": 3, "new": 2, "there": 1, "doubled": 1}
+    doubled = {"doubled": 1, "places": {"the same pair again": ["line 3"]}}
+    assert imported == {"imported": 3, "new": 2, "there": 1, **doubled}
     assert memory.stats().by_pool == {"chess": 1, "poem": 2}
-    assert terminal.json("memories", "import", str(file)) == {"imported": 3, "new": 0, "there": 3, "doubled": 1}
+    assert terminal.json("memories", "import", str(file)) == {"imported": 3, "new": 0, "there": 3, **doubled}
 
 
 def test_an_import_that_is_stopped_says_how_many_are_in_and_that_the_same_command_goes_on(
@@ -440,7 +441,7 @@ def test_an_import_leaves_out_what_was_called_wrong_and_names_it(
     done = terminal.run("memories", "import", str(file))
 
     assert "Imported 1 memory: 1 new" in done.stdout
-    assert "Left out: 'A lamp?': This answer was called wrong by 'cora'" in " ".join(done.stderr.split())
+    assert "Left out: line 1, 'A lamp?': This answer was called wrong by 'cora'" in " ".join(done.stderr.split())
 
 
 def test_adding_what_is_hidden_in_the_pool_says_so_and_how_to_show_it(terminal: Terminal, memory: MemoryClient) -> None:
