@@ -17,7 +17,7 @@ import numpy as np
 from benchmarks.stream.tasks import PHASES, Phase, Task, TaskSet
 from memshare_agents.answering import build_prompt
 from memshare_agents.roster import load_roster
-from memshare_broker.errors import GiveUp, Reason, TryAgain
+from memshare_broker.errors import REFUSALS, GiveUp, Reason, TryAgain
 from memshare_broker.wire.messages import Turn, derived_id
 from memshare_llm.chat import Chat
 from memshare_memory.encoders.encoder import Encoder
@@ -28,7 +28,7 @@ K = 3  # examples
 TRIES = 6  # of one call, as workers have by default
 PAUSE = 1.0  # seconds after the first one; each is twice as long as the one before
 
-THE_MODELS = frozenset[Reason]({"cut off", "invalid reply", "time-out", "refused", "content filter", "too long"})
+THE_MODELS = frozenset[Reason]({"cut off", "invalid reply", "time-out", "too long"}) | REFUSALS
 """Reasons of no answer that lie with the model: it counts as wrong. After any other the arm breaks off."""
 
 Save = Callable[["Answered"], None]

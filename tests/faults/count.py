@@ -13,6 +13,7 @@ import redis
 from memshare.client.client import Client
 from memshare_broker.app import lists_of
 from memshare_broker.delivery.schema import DEAD, MESSAGES, PARKED, UNACKED, journey_key
+from memshare_broker.errors import REFUSALS
 from memshare_memory.belief.bandit import Arms
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.memory import Memory
@@ -86,7 +87,7 @@ def count(
         graded=sum("score" in journey for journey in mine),
         stored=len(of_tasks),
         dead=dict(Counter(letter["kind"] for letter in letters)),
-        refused=sum(letter["reason"] in ("refused", "content filter") for letter in letters),
+        refused=sum(letter["reason"] in REFUSALS for letter in letters),
         lost=_lost(direct),
         open=sum(client.ledger.open_messages().values()),
         unended=sum("answer" not in journey and "dead" not in journey for journey in mine),

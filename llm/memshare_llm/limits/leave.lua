@@ -3,7 +3,8 @@
 -- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' (too many), 'filtered' or 'declined' (by what they say), 'away',
 -- 'yielded' or 'other'; `before` how many calls there were when it began, `joined` how many had begun beside others by
--- then, `pace` the seconds that it took for a unit of work, 0 where that is not known. Returns 1 where the breaker was open and closes, else 0.
+-- then, `pace` the seconds that it took for a unit of work, 0 where that is not known.
+-- Returns 1 where the breaker was open and closes, else 0.
 local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6

@@ -115,6 +115,7 @@ TABLES = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 PROMPT, ANSWER = ("prompt", "question", "input"), ("answer", "output", "response", "completion")
 """Names of the columns of a table with its prompts, and with its answers."""
 MOST_BYTES = 512 * 2**20  # of a file, unpacked
+LOOKED_AT = 2**20  # bytes at its beginning that tell what it is
 _BETWEEN = re.compile(r"[,\s]*")  # two elements of a list
 
 
@@ -135,10 +136,15 @@ def read_bytes(file: Path) -> bytes:
 
 
 def beginning(file: Path) -> str:
-    """The text of a file that can be read twice, whatever is no UTF-8 in it; of any other none."""
+    """How a file begins that can be read twice, unpacked, whatever is no UTF-8 in it; of any other no text."""
     try:
-        return read_bytes(file).decode(errors="replace").lstrip("\ufeff \r\n") if file.is_file() else ""
-    except (OSError, BadInput):  # as who reads it says
+        if not file.is_file():
+            return ""
+        with file.open("rb") as raw:
+            is_packed = raw.read(len(GZIP)) == GZIP
+        with gzip.open(file) if is_packed else file.open("rb") as unpacked:
+            return unpacked.read(LOOKED_AT).decode(errors="replace").lstrip("\ufeff \r\n")
+    except (OSError, EOFError, zlib.error):  # as who reads it says
         return ""
 
 
