@@ -238,9 +238,9 @@ def _promotions(look: Look) -> Iterator[Need]:
 
 
 def _letters(look: Look) -> Iterator[Need]:
-    of_one_reason: defaultdict[tuple[str, str, bool], list[DeadLetterReply]] = defaultdict(list)
+    of_one_reason: defaultdict[str, list[DeadLetterReply]] = defaultdict(list)
     for one in dead_letters(look.backend, look.caller):
-        of_one_reason[one.task, one.reason, one.retriable].append(one)
+        of_one_reason[one.reason].append(one)
     for first, *alike in of_one_reason.values():
         key, pool = f"letter {first.id}", first.pool if all(one.pool == first.pool for one in alike) else None
         yield Need(kind="dead letter", key=key, since=first.died, pool=pool, letter=first, alike=tuple(alike))
