@@ -169,7 +169,7 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),
-        ([each.task_id is None or bool(each.history) for each in two], "a person wrote it, and a task made the other"),
+        ([not each.task_id or bool(each.history) for each in two], "a person gave it so, and a task made the other"),
     )
     for values, why in measures:
         if len({*values}) == 2:

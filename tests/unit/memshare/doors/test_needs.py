@@ -373,7 +373,7 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
     def speaks() -> list[tuple[str | None, str | None]]:
         return [(one["better"], one["speaks"]) for one in here.get("/v1/needs").json()["needs"]]
 
-    assert speaks() == [(str(typed.id), "a person wrote it, and a task made the other"), (None, None)]
+    assert speaks() == [(str(typed.id), "a person gave it so, and a task made the other"), (None, None)]
 
     memory.edit(Edit(id=made.id, answer="It is green."))
     links.judge("logic", typed.id, made.id, "contradict")

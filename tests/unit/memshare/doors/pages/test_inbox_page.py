@@ -19,10 +19,11 @@ from memshare.doors.pages.screens.inbox import CARDS
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import UNREADABLE, letter_for
 from memshare_broker.delivery.schema import Entry
-from memshare_broker.errors import BadInput, GiveUp, Reason
+from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_memory.belief.bandit import Arms, Credit, D
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_scorer.recheck import RECHECKS, Recheck
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.pages.journey_records import text_of
 from tests.unit.memshare.doors.test_needs import MONDAYS, TUESDAYS, contradictory, stated, written_from
@@ -161,6 +162,27 @@ def test_a_dead_letter_says_which_question_it_is_about_and_is_dropped_for_good_b
         assert 'data-key="d"' not in card
         assert card.index("<details") < card.index('value="drop"') < card.index("</details>")
     assert {one["prompt"] for one in here.get("/v1/dead-letters").json()} == {"What is oiled?"}
+
+
+def test_a_card_names_no_cause_and_no_button_that_is_not_there(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [by_hand] = stated(memory, "The lamp is red.")
+    memory.edit(Edit(id=by_hand, status="stale"))
+    memory.add([NewMemory(pool="nobodys", answer="A light.", new_pool=True)])
+    redis_client.hset(
+        RECHECKS, "nobodys", Recheck(pool="nobodys", at=7, watched="", why="A check broke.").model_dump_json()
+    )
+    entry = Entry(id="a", task="agents.logic", queue="logic", body={"prompt": "x"}, journey="a", stage="answer")
+    backend.client.dead_letters.add(letter_for(entry, TryAgain("Too often.", reason="rate limit"), tries=0))
+
+    cards = {re.findall('aria-label="([^"]*)"', one)[0]: text_of(one) for one in articles(here.get("/inbox").text)}
+
+    assert cards["stale memory"].startswith("Written from what is gone, or not known: 1 memory")
+    assert "graded again" not in cards["stale memory"], "it is a statement"
+    assert "A check broke." in cards["recheck"]
+    assert "of the rubric of" not in cards["recheck"], "no agent answers from its pool"
+    assert "rate limit agents.logic · its journey" in cards["dead letter"], "no try was counted"
 
 
 def test_looking_for_duplicates_in_vain_says_what_was_looked_for_and_which_two_are_nearest(
