@@ -195,7 +195,7 @@ class Conflicts:
 
     def decide_alike(self, memory: Memory, copies: Sequence[Memory]) -> None:
         """Note of a new memory what people decided on its copies."""
-        for of in self.rivals(memory.pool, [one.id for one in copies]).values():
+        for of in self.rivals(memory.pool, [copy.id for copy in copies]).values():
             for rival, verdict in of.items():
                 if verdict != "contradict":
                     self.judge(memory.pool, memory.id, rival, verdict)
@@ -334,7 +334,7 @@ def rivals_among(
         return []
     conflicts, asked_of = Conflicts(client), said(memory.prompt or "")
     others = [hit.memory for hit in near if hit.memory.id != memory.id and said(hit.memory.prompt or "") == asked_of]
-    conflicts.decide_alike(memory, [one for one in others if saying(memory.answer) in sayings(one.answer)])
+    conflicts.decide_alike(memory, [other for other in others if saying(memory.answer) in sayings(other.answer)])
     found = [
         hit.memory
         for hit in near
