@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import Memory, said
+from memshare_memory.memory import Memory, said, saying, sayings
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -193,6 +193,13 @@ class Conflicts:
         links, both = LINKS + pool, [str(memory), str(other)]
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
+    def decide_alike(self, memory: Memory, copies: Sequence[Memory]) -> None:
+        """Note of a new memory what people decided on its copies."""
+        for of in self.rivals(memory.pool, [copy.id for copy in copies]).values():
+            for rival, verdict in of.items():
+                if verdict != "contradict":
+                    self.judge(memory.pool, memory.id, rival, verdict)
+
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
         for other in others:
             claims = compared.contradicted.get(other)
@@ -319,9 +326,15 @@ def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]
 def rivals_among(
     near: Sequence[Hit], client: redis.Redis, memory: Memory, asked: Collection[UUID] = ()
 ) -> list[Memory]:
-    """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about."""
+    """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about.
+
+    What people decided on copies of the memory is decided of it, too.
+    """
     if memory.is_passage:  # a document may say what another one denies
         return []
+    conflicts, asked_of = Conflicts(client), said(memory.prompt or "")
+    others = [hit.memory for hit in near if hit.memory.id != memory.id and said(hit.memory.prompt or "") == asked_of]
+    conflicts.decide_alike(memory, [other for other in others if saying(memory.answer) in sayings(other.answer)])
     found = [
         hit.memory
         for hit in near
@@ -333,7 +346,7 @@ def rivals_among(
     ]
     if not found or is_invented(client, memory.agent, memory.kind):
         return []
-    known = Conflicts(client).judged(memory.pool, memory.id)
+    known = conflicts.judged(memory.pool, memory.id)
     return [other for other in found if other.id not in known][:MOST]
 
 

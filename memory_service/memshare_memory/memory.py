@@ -180,7 +180,7 @@ def folded(text: str) -> str:
 
 def said(answer: str) -> str:
     """The same for answers that say the same: `folded`, without quotation marks around it, and what ends a sentence."""
-    return folded(answer).strip(" .!…\"'“”„«»") or folded(answer)
+    return folded(answer).strip(" .!?…\"'“”„«»。！？") or folded(answer)
 
 
 def saying(answer: str) -> str:
@@ -191,7 +191,9 @@ def saying(answer: str) -> str:
 def sayings(answer: str) -> tuple[str, ...]:
     """The values of `saying` for an answer, and for what is `said` with other ends."""
     core = said(answer)
-    return tuple(dict.fromkeys(map(saying, (answer, core, f"{core}.", f"{core}!", f'"{core}"', f'"{core}."'))))
+    ended = [f"{core}{end}" for end in ("", *".!?…。！？")]
+    quoted = [f"{first}{one}{last}" for first, last in ('""', "“”", "„“", "«»") for one in ended]
+    return tuple(dict.fromkeys(map(saying, (answer, *ended, *quoted))))
 
 
 def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from itertools import chain
 from typing import Any, Literal
 from uuid import UUID
 
@@ -206,13 +208,21 @@ def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
     client.hdel(WRONG_ANSWERS, f"{saying(answer)} {memory}")
 
 
+def wrong_by_saying(client: redis.Redis, answers: Iterable[str] | None = None) -> dict[str, list[WrongAnswer]]:
+    """Words of people on answers that were called wrong, or on all of them, by the value of `saying`."""
+    there = [str(one) for one in client.hkeys(WRONG_ANSWERS)]
+    of = {each for one in answers for each in sayings(one)} if there and answers is not None else None
+    fields = [one for one in there if of is None or one.split()[0] in of]
+    found = defaultdict[str, list[WrongAnswer]](list)
+    for field, text in zip(fields, client.hmget(WRONG_ANSWERS, fields) if fields else (), strict=True):
+        if text is not None:  # it was taken back meanwhile
+            found[field.split()[0]].append(WrongAnswer.model_validate_json(text))
+    return found
+
+
 def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[WrongAnswer]:
     """Words of people on an answer that was called wrong, or on all of them."""
-    if not client.hlen(WRONG_ANSWERS):
-        return
-    for match in ("*",) if answer is None else [f"{one} *" for one in sayings(answer)]:
-        for _, text in client.hscan_iter(WRONG_ANSWERS, match=match, count=1_000):
-            yield WrongAnswer.model_validate_json(text)
+    return chain.from_iterable(wrong_by_saying(client, None if answer is None else [answer]).values())
 
 
 def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -> Iterator[str]:

@@ -27,7 +27,8 @@ MUSEUM = "When is the museum closed?"
 def model(body: dict[str, Any]) -> Answer:
     """Says that two memories contradict each other where one names Mondays and the other Tuesdays."""
     if "response_format" not in body:
-        return Answer(text=f"Reply to: {body['messages'][-1]['content']}")
+        told = next(iter(days(str(body))), "nobody knows")
+        return Answer(text=f"Reply to: {body['messages'][-1]['content']} {told}")
     asked = json.loads(body["messages"][-1]["content"])
     if "pairs" not in asked:
         return well(body)

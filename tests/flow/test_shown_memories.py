@@ -38,7 +38,8 @@ class Chat:
         if "response_format" not in body:
             if SLOWLY in last:
                 assert self.go_on.wait(30)
-            return Answer(text=f"Reply to: {last}")
+            told = MONDAYS if MONDAYS in str(body["messages"]) else ""
+            return Answer(text=f"Reply to: {last} {told}")
         asked = json.loads(last)
         if "pairs" in asked:
             return Answer(text=json.dumps(comparisons(asked, AGREES)))

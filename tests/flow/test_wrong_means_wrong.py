@@ -17,6 +17,8 @@ from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
+from memshare_memory.memory import KNOWLEDGE
+from memshare_memory.stores.store import Where
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import Deployment, deployed, empty
@@ -24,11 +26,18 @@ from tests.support.grades import AGREES
 
 QUESTION = "How often do I have to clean a bicycle chain?"
 RARELY, OFTEN = "Once a year is enough for any chain.", "Clean it every hundred miles, and after each rain."
+FERRY, BY_NOW = (
+    "A grown-up is charged 12 euros on the boat to Holm.",
+    "A grown-up is charged 14 euros on the boat to Holm.",
+)
+TOLD = "Take 12 euros with you."
 FROM_PAGE = {"origin": "http://127.0.0.1"}
 
 
 def model(body: dict[str, Any]) -> Answer:
-    """Copies the example that says once a year; grades everything well, and finds no contradiction."""
+    """Copies the example that says once a year, or says what it was told; grades all well, finds no contradiction."""
+    if "response_format" not in body and FERRY in str(body):
+        return Answer(text=TOLD)
     if "response_format" not in body:
         examples = [one["content"] for one in body["messages"] if one["role"] == "assistant"]
         return Answer(text=next((one for one in examples if RARELY in one), "I do not know."))
@@ -89,3 +98,27 @@ def test_what_a_person_says_is_wrong_and_what_was_written_from_it_is_not_in_the_
     assert [memories.get(one).status for one in (first, second)] == ["stale", "stale"]
     page.post("/inbox/conflict", data={**decision, "decision": "undecided"}, headers=FROM_PAGE)
     assert {str(first), str(second)} <= set(recalled(page))
+
+
+def test_what_was_written_from_a_statement_in_other_words_goes_with_it_and_what_was_only_shown_it_does_not(
+    deployment: Deployment, page: TestClient
+) -> None:
+    memories, prompt = deployment.client.memories, "What is a grown-up charged on the boat to Holm?"
+    texts = {prompt: FERRY, f"{prompt} Now?": BY_NOW, f"{prompt} And why?": "The boat to Holm has a blue funnel."}
+    given = [NewMemory(pool="poem", prompt=of, answer=one, kind=KNOWLEDGE) for of, one in texts.items()]
+    wrong, right, beside = memories.add(given)
+    journey = deployment.settled(deployment.client.submit("poem", prompt, kind="limerick").id)
+    assert {wrong, beside} <= {one.id for one in journey.memories}
+    assert journey.answer == TOLD
+    written = {one: [each.answer for each in memories.every(Where(parents=[one]))] for one in (wrong, right, beside)}
+    assert written == {wrong: [TOLD], right: [], beside: []}
+
+    said = page.post("/v1/feedback", json={"journey": journey.task_id, "reward": 0.0}).json()
+    assert said["taken"] == [str(wrong)]
+    page.post("/v1/feedback", json={"journey": journey.task_id, "take_back": True})
+    decision = {"one": str(right), "other": str(wrong), "decision": "one is right"}
+    page.post("/inbox/conflict", data=decision, headers=FROM_PAGE)
+
+    assert memories.get(UUID(str(journey.memory_id))).status == "stale"
+    [again] = memories.add([NewMemory(pool="poem", prompt=prompt.rstrip("?"), answer=FERRY.upper(), kind=KNOWLEDGE)])
+    assert page.get(f"/v1/memories/{again}").json()["lost_to"] == [str(right)]

@@ -22,7 +22,7 @@ from memshare_memory.admit.after import Admitted, After, after_written, parts_am
 from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
-from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying
+from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying, sayings
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
 from memshare_memory.trash import Trash
@@ -117,9 +117,8 @@ class Admission:
         there = list(by_ids(store, named).values())
         named_now = {memory.id: memory for memory in there}
         is_part = isinstance(task, PartPair)
-        counting = {*that_count(task.answer, {one.id: one for one in task.shown}, named_now)}
-        counting |= {one.id for one in there if one.is_statement}  # whatever its words: it may be followed in others
-        used = [one for one in task.shown if is_part or (one.id in counting and one.share != 0)]
+        counting = that_count(task.answer, task.prompt, {one.id: one for one in task.shown}, named_now)
+        used = [one for one in task.shown if is_part or one.id in counting]
         wrong = {one for pool in task.pools for one in self._conflicts.wrong(pool, [each.id for each in used])}
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         parents = (*(one.id for one in used), *learnt)
@@ -198,7 +197,7 @@ def same_in_pool(store: Store, memory: Memory, vector: NDArray[np.float32], ther
 
     `there` is among others what has that id.
     """
-    same = search_one(store, Where(pool=memory.pool, saying=saying(memory.answer)), SAME_ANSWERS, dense=vector)
+    same = search_one(store, Where(pool=memory.pool, saying=sayings(memory.answer)), SAME_ANSWERS, dense=vector)
     found = {hit.memory.id: hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE}
     found |= {one.id: one for one in there if one.id == memory.id}
     return list(found.values())

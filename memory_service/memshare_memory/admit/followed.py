@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from uuid import UUID
 
 from memshare_broker.wire.messages import AnsweredTask, Shown
@@ -12,6 +15,17 @@ from memshare_memory.stores.bm25 import tokens
 
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
 RUN = 3  # words in a row
+_THOUSANDS, _UNIT = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))"), re.compile(r"(?<=\d)(?=[^\W\d])")
+_SAYS_LITTLE = frozenset(
+    tokens(
+        "a about after all also am an and any are as at be been before but by can could did do does each for from "
+        "give had has have he her him his how i if in into is it its just ll m make me more most much must my of on "
+        "only or other our over re s same shall she should so some such t tell than that the their them then there "
+        "these they this those to ve very was we were what when where which while who whom whose why will with would "
+        "write yes you your"
+    )
+)
+"""Words that are in most texts, whatever these are about."""
 
 
 def followed(answer: str, shown: Sequence[str]) -> int | None:
@@ -31,16 +45,51 @@ def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
     return [] if place is None else [pairs[place]]
 
 
-def follows(answer: str, memory: Memory) -> bool:
-    """True if an answer follows a memory, as that is or was; a statement may be followed in any words."""
-    return memory.is_statement or followed(answer, _texts(memory)) is not None
+def follows(answer: str, memory: Memory, prompt: str) -> bool:
+    """True if an answer to a prompt follows a memory, as that is or was: a pair by its runs of words.
+
+    It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
+    where the answer has none, by all of its words, and "Yes." by what the statement says being asked. Neither is
+    followed where the answer has another number beside the same word, but for a pair that answers a prompt with others.
+    """
+    asked, said = telling(prompt).keys() | {"no", "not"}, telling(answer).keys()
+    is_of_others = any(word[0].isdigit() for word in telling(memory.prompt or "").keys() - asked)
+
+    def is_followed(text: str) -> bool:
+        if _denies(answer, text) and (memory.is_statement or not is_of_others):
+            return False
+        if not memory.is_statement:
+            return followed(answer, [text]) is not None
+        own = telling(text).keys()
+        new = own - asked
+        return said <= own and bool(said or not new) if said <= asked else bool((new or own) & said)
+
+    return any(map(is_followed, _texts(memory)))
+
+
+def _denies(answer: str, text: str) -> bool:
+    """True if beside a word of both each has numbers that the other has nowhere."""
+    ours, theirs = _numbers(answer), _numbers(text)
+    here, there = (set[str]().union(*of.values()) for of in (ours, theirs))
+    return any(ours[at].isdisjoint(there) and theirs[at].isdisjoint(here) for at in ours.keys() & theirs.keys())
+
+
+def _numbers(text: str) -> dict[tuple[str, bool], set[str]]:
+    """The numbers of a text by the word after them, or before."""
+    found = defaultdict[tuple[str, bool], set[str]](set)
+    for one, other in pairwise(map(_stem, _words(text))):
+        if one[0].isdigit():
+            found[other, True].add(one)
+        if other[0].isdigit():
+            found[one, False].add(other)
+    return found
 
 
 def _texts(memory: Memory) -> list[str]:
     return [memory.answer, *(one.answer for one in memory.history)]
 
 
-def that_count(answer: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Memory]) -> list[UUID]:
+def that_count(answer: str, prompt: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Memory]) -> list[UUID]:
     """The memories shown that a word on an answer is about: with a share in it, or that it follows, or gone.
 
     Where nobody judged shares, one does not count if every word that it has in common with the answer is also in
@@ -48,16 +97,30 @@ def that_count(answer: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Me
     nothing of "14 euros" but what "an adult pays 14 euros" has, too.
     """
     known = {name: there[name] for name, one in shown.items() if one.share is None and name in there}
-    rivals = {name: one for name, one in known.items() if follows(answer, one)}
+    rivals = {name: one for name, one in known.items() if follows(answer, one, prompt)}
     lost = {name for name, one in rivals.items() if any(says_rather(answer, other, one) for other in rivals.values())}
     return [name for name, one in shown.items() if (name in rivals.keys() - lost if name in known else one.share != 0)]
 
 
 def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
     """True if an answer has in common with a memory all words that it has `than` with another one, and more."""
-    own, texts = frozenset(tokens(answer)), _texts(memory)
-    common, less = (max((own.intersection(tokens(t)) for t in of), key=len) for of in (texts, _texts(than)))
+    own, texts = telling(answer).keys(), _texts(memory)
+    common, less = (max((own & telling(t).keys() for t in of), key=len) for of in (texts, _texts(than)))
     return less < common and (common == own or followed(answer, texts) is not None)
+
+
+def telling(text: str) -> dict[str, str]:
+    """The words of a text that say what it is about, by what they are without the s of a plural."""
+    return {_stem(word): word for word in _words(text) if word not in _SAYS_LITTLE}
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text, each number without its unit and the marks of thousands."""
+    return tokens(_UNIT.sub(" ", _THOUSANDS.sub("", text)))
+
+
+def _stem(word: str) -> str:
+    return (word.lstrip("0") or "0") if word[0].isdigit() else word.rstrip("s") or word
 
 
 def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:

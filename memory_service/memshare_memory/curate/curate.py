@@ -57,7 +57,7 @@ def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory |
     """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
     some = [parents[one] for one in child.parents if one in parents]
     left = [one for one in some if right is None or not says_rather(child.answer, right, one)]
-    return any(not is_pair or follows(child.answer, one) for one in left)
+    return any(not is_pair or follows(child.answer, one, child.prompt or "") for one in left)
 
 
 def stale_once(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -55,8 +55,8 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, folded, sayings
-from memshare_memory.people import WRONG_ANSWERS, WrongAnswer, called_wrong, wrong_answers
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said, sayings
+from memshare_memory.people import WrongAnswer, called_wrong, wrong_answers, wrong_by_saying
 
 EXAMPLES = 20  # memories
 
@@ -192,9 +192,8 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
 
 def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
     """The memories of a file without those that are shown and called wrong, and why, each by line and first words."""
-    known, why = defaultdict[str, list[WrongAnswer]](list), list[str]()
-    for field, text in client.hscan_iter(WRONG_ANSWERS, count=1_000):
-        known[str(field).split()[0]].append(WrongAnswer.model_validate_json(text))
+    memories: list[Memory | NewMemory] = [*found.whole, *found.pairs]
+    known, why = wrong_by_saying(client, (one.answer for one in memories)), list[str]()
 
     def is_right(one: NewMemory | Memory) -> bool:
         words = [word for each in sayings(one.answer) for word in known.get(each, ())]
@@ -214,10 +213,10 @@ def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
 
 def _called_wrong(given: GivenMemory | Memory, words: Iterable[WrongAnswer]) -> str:
     """A sentence that says who called this answer to this prompt wrong, of `words` on this answer; empty for nobody."""
-    for said in words:
-        if said.curated and said.pool == given.pool and folded(said.prompt) == folded(given.prompt or said.prompt):
+    for word in words:
+        if word.curated and word.pool == given.pool and said(word.prompt) == said(given.prompt or word.prompt):
             return (
-                f"This answer was called wrong by {said.by!r} (journey {said.journey or 'unknown'!r}), so it is not "
+                f"This answer was called wrong by {word.by!r} (journey {word.journey or 'unknown'!r}), so it is not "
                 "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
             )
     return ""
@@ -357,8 +356,8 @@ class Change:
 
 def changes(memory: Memory) -> Iterator[Change]:
     """Its history, the last change first."""
-    said: list[Revision | Memory] = [*memory.history, memory]
-    for before, after in reversed([*pairwise(said)]):
+    texts: list[Revision | Memory] = [*memory.history, memory]
+    for before, after in reversed([*pairwise(texts)]):
         assert isinstance(before, Revision)
         yield Change(
             before.by, before.until, _difference(before.prompt, after.prompt), _difference(before.answer, after.answer)

@@ -367,7 +367,7 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
 def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Shown]) -> list[UUID]:
     """The memories among those shown that a word on the answer is about, as far as that is known."""
     there = {one.memory.id: one.memory for one in backend.client.memories.judge([*shown])} if shown else {}
-    return that_count(journey.answer or "", shown, there)
+    return that_count(journey.answer or "", journey.prompt, shown, there)
 
 
 def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:

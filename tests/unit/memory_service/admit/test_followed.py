@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_memory.admit.followed import followed
+from memshare_memory.admit.followed import followed, follows
+from tests.support.memories import remembered
 
 ADAS = "SELECT name FROM authors WHERE country = 'Norway' ORDER BY name"
 BOBS = "SELECT count(*) FROM loans JOIN members USING (member_id) GROUP BY town"
@@ -43,3 +44,63 @@ def test_a_short_answer_is_followed_by_the_same_alone() -> None:
 def test_chinese_is_compared_by_its_characters() -> None:
     assert followed("床前明月光，疑是地上霜。", ["春眠不觉晓，处处闻啼鸟。", "床前明月光，疑是地上雪。"]) == 1
     assert followed("红豆生南国", ["床前明月光"]) is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "prompt", "answer", "expected"),
+    [
+        ("The museum is closed on Mondays.", "When is the museum closed?", "Monday.", True),
+        ("The museum is closed on Mondays.", "When is the museum closed?", "The museum is closed in June.", False),
+        ("The museum is closed on Mondays.", "When is the museum closed?", "Nobody on the phone.", False),
+        ("The museum is closed on Mondays.", "Is the museum closed on Mondays?", "Yes.", True),
+        ("The museum is closed on Mondays.", "Is the museum closed on Mondays?", "Yes, it is closed then.", True),
+        ("The museum is closed on Mondays.", "Is the museum closed on Mondays?", "No.", False),
+        ("The museum is closed on Mondays in June.", "Is the museum closed on Mondays?", "Yes.", False),
+        ("The key is kept by Ada in the hut.", "Is it Bob or Ada who has the key?", "Ada.", True),
+        ("The key is kept by Bob in the hut.", "Is it Bob or Ada who has the key?", "Ada.", False),
+        ("Visitors pay a fee of 12 euros.", "Is the fee 12 euros?", "Yes, the fee is 12 euros.", True),
+        ("Visitors pay a fee of 12 euros.", "Is the fee 12 euros?", "No, the fee is not 12 euros.", False),
+        ("Dogs do not travel.", "What does a child pay?", "Children do not pay.", False),
+        ("Rye has 1,200 boats, all blue.", "How many boats are there?", "There are 1200.", True),
+        ("The ferry costs 14€ a head.", "What is the price?", "A ferry costs 14 euros.", True),
+        ("The ferry costs 14€ a head.", "What is the price?", "A ferry costs 12 euros.", False),
+        ("In 2026 the ferry costs 14 euros.", "What is the price?", "In 2026 the ferry costs 12 euros.", False),
+        ("An adult pays 14 euros, a child 7 euros.", "What does a child pay?", "It pays 7 euros.", True),
+        ("It opens at 09:00.", "When does it open?", "It opens at 9.", True),
+        ("It opens at 09:00.", "When does it open?", "It opens at 9:30.", False),
+        ("Rye was built in 1206.", "Where is the tower?", "In Rye, 12 miles from the sea.", True),
+        ("明月在窗前", "什么在窗前", "明月", True),
+    ],
+)
+def test_an_answer_follows_a_statement_by_what_the_question_does_not_say(
+    statement: str, prompt: str, answer: str, expected: bool
+) -> None:
+    memory = remembered(None, answer=statement)[0]
+
+    assert follows(answer, memory, prompt) == expected
+    assert follows(answer, memory.model_copy(update={"prompt": "What is it about?", "kind": "knowledge"}), prompt) == (
+        expected
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "prompt", "expected"),
+    [
+        ("What does an adult pay?", "What do I pay as an adult?", False),
+        ("What does an adult pay from 20 on?", "What does an adult pay from 30 on?", True),
+    ],
+)
+def test_a_pair_with_another_number_is_followed_where_it_was_asked_with_another_one(
+    asked: str, prompt: str, expected: bool
+) -> None:
+    pair = remembered(asked, answer="An adult pays 14 euros.")[0]
+
+    assert follows("An adult pays 12 euros.", pair, prompt) == expected
+    assert follows("An adult pays 14 euros, if tall.", pair, prompt)
+
+
+def test_a_statement_is_followed_as_it_was_before_it_was_changed() -> None:
+    before = remembered(None, answer="The museum is closed on Mondays.")[0]
+    now = before.model_copy(update={"answer": "It is closed on Tuesdays."}).begun_anew(before, "ada", 1.8e9)
+
+    assert [follows(one, now, "When is it closed?") for one in ("On Mondays", "On Tuesdays", "In May")] == [1, 1, 0]

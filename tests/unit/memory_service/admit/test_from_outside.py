@@ -127,7 +127,8 @@ def test_an_offer_says_nothing_of_other_pools_and_has_no_parents_there(
     pair = offered(recall, fact, 95, "theirs")
     shown = tuple(Shown(id=one.id, similarity=1) for one in (foreign, fact))
 
-    settle.run("theirs", pair.model_copy(update={"task": pair.task.model_copy(update={"shown": shown})}))
+    task = pair.task.model_copy(update={"shown": shown, "answer": FACT})
+    settle.run("theirs", pair.model_copy(update={"task": task}))
     say(settle, foreign, 0.0, "feedback")
 
     arms = Arms(redis_client)

@@ -397,7 +397,7 @@ def test_what_says_the_same_to_the_same_question_is_decided_alike_though_nobody_
     curate: Curate, recall: Recall, redis_client: redis.Redis
 ) -> None:
     wrong, right = (wrote(recall, QUESTION, answer=answer) for answer in (MONDAYS, TUESDAYS))
-    copy = wrote(recall, QUESTION.upper(), answer=f"{MONDAYS.rstrip('.')}!")
+    copy = wrote(recall, f"{QUESTION.upper()}?", answer=f"{MONDAYS.rstrip('.')}!")
     elsewhere = wrote(recall, f"{QUESTION} And in May?", answer=MONDAYS)
     links = Conflicts(redis_client)
     links.judge("poem", wrong.id, right.id, "contradict")
@@ -407,3 +407,38 @@ def test_what_says_the_same_to_the_same_question_is_decided_alike_though_nobody_
 
     say(curate, None, wrong, right)
     assert links.wrong("poem", [wrong.id, copy.id]) == set()
+
+
+@pytest.mark.parametrize("prompt", [QUESTION, None])
+def test_what_says_later_what_lost_has_lost_too_until_that_is_taken_back(
+    curate: Curate, redis_client: redis.Redis, prompt: str | None
+) -> None:
+    kind = "knowledge" if prompt is None else "limerick"
+    both = [NewMemory(pool="poem", prompt=prompt, answer=one, kind=kind) for one in (MONDAYS, TUESDAYS)]
+    wrong, right = map(curate.get, curate.add(both))
+    links = Conflicts(redis_client)
+    say(curate, right, wrong, right)
+
+    given = [NewMemory(pool="poem", prompt=prompt and f"{prompt}?", answer=f"\u201c{MONDAYS}\u201d", kind=kind)]
+    given.append(NewMemory(pool="poem", prompt="And the library?", answer=MONDAYS, kind=kind))
+    copy, elsewhere = curate.add(given)
+
+    assert links.wrong("poem", [wrong.id, copy, elsewhere, right.id]) == {wrong.id, copy}
+    assert [one.memories for one in curate.conflicts("poem") if not one.confirmed] == []
+
+    say(curate, None, wrong, right)
+    assert links.wrong("poem", [wrong.id, copy]) == set()
+
+
+@pytest.mark.parametrize("answer", [MONDAYS.upper(), MONDAYS.rstrip("."), f'"{MONDAYS}"'])
+def test_a_task_does_not_bring_back_what_lost_with_another_full_stop(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, answer: str
+) -> None:
+    wrong, right = (wrote(recall, QUESTION, answer=one, submitter="ada") for one in (MONDAYS, TUESDAYS))
+    say(curate, right, wrong, right)
+
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False)).run(
+        "later", graded(recall, QUESTION, answer, score=99)
+    )
+
+    assert outcome.ended == "duplicate"

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import memory_id
-from memshare_memory.people import WrongAnswer, note_wrong
+from memshare_memory.people import WRONG_ANSWERS, WrongAnswer, note_wrong
 from memshare_memory.stores.store import Where
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import text_of
@@ -138,6 +138,19 @@ def test_a_pool_that_no_agent_answers_from_is_told_with_what_to_do(here: TestCli
     assert "No agent answers" not in here.get("/pool?pool=logic").text
 
 
+@pytest.mark.parametrize("prompt", ["what has  hands", "What has hands.", "\u201cWhat ha\u00ads hands?\u201d"])
+def test_what_was_called_wrong_is_left_out_however_its_prompt_is_typed(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis, prompt: str
+) -> None:
+    call_wrong(redis_client)
+
+    assert ask(here, {**PAIR, "prompt": prompt})["left_out"] == 1
+    added = here.post("/v1/memories", json={"pool": "logic", "prompt": prompt, "answer": "a clock!", "new_pool": True})
+
+    assert added.status_code == 409
+    assert in_pool(memory) == []
+
+
 @pytest.mark.parametrize("is_table", [True, False])
 def test_what_was_called_wrong_for_that_prompt_is_left_out_and_named_and_the_rest_comes_in(
     here: TestClient, memory: MemoryClient, redis_client: redis.Redis, is_table: bool
@@ -188,6 +201,14 @@ def test_what_was_called_wrong_is_looked_up_once_for_a_whole_file(
     one = looks(PAIR)
     assert one > 0
     assert looks(*({**PAIR, "answer": f"A clock{end}"} for end in (".", "!", ""))) == one
+
+
+def test_no_words_on_other_answers_are_read(here: TestClient, memory: MemoryClient, redis_client: redis.Redis) -> None:
+    assert memory.stats()
+    call_wrong(redis_client)
+    redis_client.hset(WRONG_ANSWERS, "another 1", "no word at all")
+
+    assert ask(here, PAIR, dry_run=True)["left_out"] == 1
 
 
 def calls(client: redis.Redis) -> int:

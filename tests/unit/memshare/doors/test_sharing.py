@@ -228,7 +228,8 @@ def test_a_memory_that_an_answer_does_not_follow_is_neither_blamed_nor_praised_w
     tokened: Tokened, shelf: dict[str, str], memory: MemoryClient, reward: float
 ) -> None:
     assert shelf
-    memory.add([NewMemory(pool="logic", answer="Lamps by the sea are red.")])
+    texts = ("Lamps by the sea are red.", "A lamp by the sea is a kind of buoys.")
+    _, followed = memory.add([NewMemory(pool="logic", answer=text) for text in texts])
     ada = tokened("ada", "recall", "offer")
     recall_id = recalled(ada)["recall_id"]
     pair = offered(ada, recall_id=recall_id)
@@ -236,8 +237,7 @@ def test_a_memory_that_an_answer_does_not_follow_is_neither_blamed_nor_praised_w
     told = ada.post("/v1/feedback", json={"journey": pair["id"], "reward": reward}).json()
     each = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["logic"]: reward}}).json()
 
-    assert shelf["logic"] not in told["taken"]
-    assert len(told["taken"]) == 1, "what a statement says may stand in an answer in any words"
+    assert told["taken"] == [str(followed)], "the other has no word of the answer but those of the question"
     assert each["taken"] == [shelf["logic"]]
 
 

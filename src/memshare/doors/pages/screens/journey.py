@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -24,19 +23,10 @@ from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.messages import Shown, Step, Usage
 from memshare_llm.limits.budget import Prices, load_prices
-from memshare_memory.admit.followed import LEAST_FOLLOWED
+from memshare_memory.admit.followed import LEAST_FOLLOWED, telling
 from memshare_memory.memory import Memory
 
 LIKE = 0.5  # cosine of the prompts of a task and of a memory that may answer it
-_WORD = re.compile(r"\w{4,}")
-_SAYS_LITTLE = frozenset(
-    _WORD.findall(
-        "about after also been before could does each from give have into just make more most much only other "
-        "over same should some such tell than that their them then there these they this those very were what "
-        "when where which while will with would write your"
-    )
-)
-"""Words that are in most prompts, whatever these are about."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +61,7 @@ class _Sought:
 
 def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> Iterator[MemoryShown]:
     """The memories that were shown, the best last, and the memory that was withheld."""
-    own = set(_WORD.findall(journey.prompt.casefold())) - _SAYS_LITTLE
+    own = telling(journey.prompt)
     concepts = _names(journey.extracted.concepts) if journey.extracted else set()
     withheld = [journey.withheld] if journey.withheld else []
     for one in [*journey.memories, *withheld]:
@@ -80,14 +70,14 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
         then = as_it_was(memory, sent_at(journey)) if memory else None
         changed = "changed since" if then != memory else ""
         text = memory if sought.found or caller.may("curate") else None
-        theirs = _WORD.findall((text.prompt or text.answer).casefold()) if text else []
+        theirs = telling(text.prompt or text.answer) if text else {}
         yield MemoryShown(
             shown=one,
             found=sought.found,
             gone=sought.gone,
             since="forgotten since" if sought.is_forgotten else changed,
             text=text,
-            words=tuple(dict.fromkeys(word for word in theirs if word in own)),
+            words=tuple(word for stem, word in theirs.items() if stem in own),
             concepts=tuple(sorted(concepts & _names(text.concepts))) if text else (),
             feedback=journey.feedback.get(one.id),
             withheld=one is journey.withheld,
