@@ -78,8 +78,10 @@ class Labeller:
         Raises `NotYet` as long as it waits for others, `DoesNotFit` when the model's JSON does not fit twice in a row,
         and whatever the model raises.
         """
-        if task.labels or not task.candidates:
+        if task.labels:
             return Labels(task.labels, "answers alike", Usage())
+        if not task.candidates:
+            return Labels((), "json", Usage())
         tokens = self._first_tokens(task)
         spent = sum((token.usage for token in tokens), Usage())
         shares = [share for token in tokens if (share := share_of_no(token.probabilities)) is not None]

@@ -176,7 +176,7 @@ class Recall:
         return known is not None and memory.submitter not in known
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
-        """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by answers.
+        """Hits, with vectors, that could have been found for its prompt: the nearest, and some by its answer.
 
         Up to `CANDIDATES`, never the memory itself. Their vectors are fetched by id, which costs the engine a hundredth
         of what they cost in a search.
