@@ -30,7 +30,7 @@ Reason = Literal[
 ]
 """Why something failed, in the words that dead letters, `memshare dead list` and the metrics use."""
 
-OUTAGES = frozenset({"store", "model away"})
+OUTAGES = frozenset({"store", "model away", "rate limit"})
 """Reasons that concern every task alike, and cost nothing to try again: bounded by age alone, and no try is counted."""
 REFUSALS = frozenset({"refused", "content filter"})
 """Reasons that may be of one prompt alone."""

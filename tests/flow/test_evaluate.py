@@ -95,7 +95,7 @@ def test_it_runs_on_mistrals_client_too_and_shows_every_item(straight: Straight)
     run = json.loads((folder / "run.json").read_text())
     items = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
 
-    assert straight.found["models"] == [MODEL]
+    assert straight.found["models"] == straight.found["graded_by"] == [MODEL]
     assert run["calls"] == {MODEL: straight.asked.total()}
     # Ten riddles and five limericks: a fifth is seeds, two fifths are queries, and the others the test.
     assert straight.found["parts"] == {"seeds": 3, "queries": 6, "test": 6}

@@ -70,6 +70,27 @@ def test_while_a_models_server_is_away_tasks_wait_and_say_why_and_none_is_given_
 
 
 @pytest.mark.usefixtures("redis_client")
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "2"}])
+def test_a_rate_limit_is_waited_out_and_uses_up_no_try(
+    headers: dict[str, str], settings: Settings, tmp_path: Path
+) -> None:
+    limited = Answer(status=429, text="Slow down.", headers=headers)
+    with (
+        serving(lambda _: limited) as chat,
+        deployed(settings, chat, tmp_path, [QUEUES], known=False, MEMSHARE_TRIES="2") as running,
+    ):
+        tasks = [running.client.submit("poem", f"A poem of lamp {number}") for number in range(5)]
+        waits = wait_for(lambda: running.client.journey(tasks[0].id).waits, 30, "a task to wait")
+        wait_for(lambda: running.client.ledger.failed().get("rate limit", 0) > 20, 60, "each to be tried some times")
+        assert waits.why == "Waits for a rate limit, and no try is counted: openai:scripted answered 429: Slow down."
+
+        chat.script = lambda _: Answer()
+
+        assert {running.settled(task.id, within=60).outcome for task in tasks} <= {"stored", "duplicate"}
+        assert running.client.dead_letters.all() == []
+
+
+@pytest.mark.usefixtures("redis_client")
 def test_a_model_that_never_fits_is_paid_for_only_until_that_is_known(settings: Settings, tmp_path: Path) -> None:
     def script(body: dict[str, Any]) -> Answer:
         return Answer(text="I would say 9 of 10.") if is_structured(body) else Answer()

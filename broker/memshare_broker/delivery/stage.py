@@ -183,7 +183,8 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
             "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
         )
         # Beside its queue, and not in the memory of a worker, which holds so many and then takes nothing.
-        services.ledger.park(entry, NotYet(str(error), countdown, hold=error.reason), ages=True)
+        why = f"Waits for a rate limit, and no try is counted: {error}" if error.reason == "rate limit" else str(error)
+        services.ledger.park(entry, NotYet(why, countdown, hold=error.reason), ages=True)
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error
     except BadInput as error:
@@ -224,7 +225,8 @@ def _countdown(error: TryAgain, failed: Failures) -> float:
     if error.wait is not None:
         return error.wait + random.random()
     if error.reason in OUTAGES:
-        return 1 + random.uniform(0, min(failed.seconds, OUTAGE_CAP))
+        cap = BACK_OFF_CAP if error.reason == "rate limit" else OUTAGE_CAP  # each call may count for the limit, too
+        return 1 + random.uniform(0, min(failed.seconds, cap))
     return 1 + get_exponential_backoff_interval(BACK_OFF_BASE, failed.tries - 1, BACK_OFF_CAP, full_jitter=True)
 
 

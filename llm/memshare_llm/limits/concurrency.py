@@ -114,8 +114,8 @@ class ServerLimit:
         )
         if granted == -1:
             raise NotYet(
-                f"The last {MISFITS} replies of {self.model} were of no use for {self.lane} ({kind!r}), so it is not "
-                "asked for now. One call tries again every five minutes. Another model may do better.",
+                f"The last {MISFITS} replies of {self.model} were refusals or of no use for {self.lane} ({kind!r}), so "
+                "it is not asked for now. One call tries again every five minutes. Another model may do better.",
                 float(told[0]) + random.uniform(0, GRACE),
                 hold=_held_by(key),
             )

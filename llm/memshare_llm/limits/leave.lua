@@ -22,9 +22,10 @@ if outcome ~= 'yielded' then
   redis.call('HSET', ended, model, table.concat(last, ' '))
   redis.call('EXPIRE', ended, DAY)
 end
-if ({away = 1, yielded = 1, filtered = 1, declined = 1})[outcome] then outcome = 'other' end
+-- What nobody waits for, and is refused each time or takes too long even alone, is of no use either.
+if ({filtered = 1, declined = 1})[outcome] then outcome = rank == '2' and 'misfit' or 'other' end
+if ({away = 1, yielded = 1})[outcome] then outcome = 'other' end
 
--- What nobody waits for, and takes too long even alone, is of no use either.
 local known = redis.call('HGET', fitted, kind) or '0 0 0'
 local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')
 local closes = outcome == 'fit' and tonumber(misfits) >= most

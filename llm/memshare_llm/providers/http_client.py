@@ -47,8 +47,9 @@ _TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IG
 _FILTERED = re.compile(
     r"content[ _-]?(filter|policy|management|moderation)|safety system|usage policy|flagged", re.IGNORECASE
 )
-# Sent with the status of a rate limit, but only a person can lift them.
+# Sent with the status of a rate limit, but only a person can lift them; a prompt above it never fits.
 _SPENT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
+_TOO_LARGE = re.compile(r"request too large", re.IGNORECASE)
 
 
 def translate(model: str, error: Exception, response: httpx2.Response | None = None) -> TryAgain | GiveUp:
@@ -72,6 +73,8 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     message = f"{model} answered {status}: {words}"
     if codes & _SPENT:
         return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "credentials")
+    if status == 429 and _TOO_LARGE.search(words):
+        return GiveUp(message, "too long")
     if status >= 500 or status < 300 or status in _PASSING:
         return TryAgain(message, retry_after(response.headers), _PASSING.get(status, "server error"))
     by_code = next((_CODES[code] for code in codes & _CODES.keys()), None)

@@ -58,7 +58,7 @@ def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str,
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
 FAILURES = {
     "slow": "timed out",
-    "refused": "were too many",
+    "refused": "were over its rate limit",
     "misfit": "were of no use",
     "away": "found no server",
     "filtered": "were refused: content filter",

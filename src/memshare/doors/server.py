@@ -132,13 +132,13 @@ class Health:
         try:
             self._client.set(KEY, 1, ex=60)
         except DOWN:
-            return "Redis does not answer."
+            return "Down: Redis does not answer."
         except redis.ResponseError as error:
-            return f"Redis takes no writes: {error}"
+            return f"Degraded: what is there can be read, but Redis takes no writes: {error}"
         try:
             self._memories.stats(timeout=REPLY_WITHIN)
         except MemshareError:
-            return "The memory service does not answer: nothing is recalled."
+            return "Degraded: the memory service does not answer, so nothing is recalled."
         return ""
 
 

@@ -261,6 +261,7 @@ def _result(
         by_phase=experiment.by_phase,
         models=request.models,
         scorer=plan.scorer,
+        graded_by=tuple(sorted({one.graded_by for one in measured if one.graded_by})),
         judge=request.judge,
         learning=(request.learning and experiment.learns) or experiment.name == "retriever",
         data=tuple(request.files),

@@ -32,6 +32,9 @@ class Measured(Message):
     reference: str
     answer: str
     score: float | None = Field(description="of 100; None where it was not verified, or the task was given up")
+    graded_by: str | None = Field(
+        default=None, description="the scorer's model, or 'program' where checks alone graded"
+    )
     judged: float | None = Field(default=None, description="of 100, by the second judge")
     verified: bool = Field(default=True, description="False: its agent rejected its own answer")
     accepted: bool
@@ -204,6 +207,7 @@ class Lab:
                     reference=item.answer,
                     answer=reply.answer,
                     score=reply.grade.total if reply.grade else None,
+                    graded_by=reply.grade.model if reply.grade else None,
                     verified=reply.grade is not None or reply.error is not None,
                     accepted=reply.accepted,
                     shown=tuple(one.id for one in reply.shown),

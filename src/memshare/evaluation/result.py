@@ -12,6 +12,7 @@ from tabulate import tabulate
 
 from memshare.evaluation.data import FileReport
 from memshare.evaluation.lab import Measured
+from memshare_broker.wire.grades import PROGRAM
 from memshare_broker.wire.messages import Message
 
 SMALLEST_P = 0.001
@@ -54,14 +55,22 @@ LEGEND = (
 
 def judged_by(result: ExperimentResult) -> str:
     """Who graded, and whether that may be trusted to tell better answers from answers to the scorer's taste."""
+    models = [one for one in result.graded_by or (result.scorer,) if one != PROGRAM]
+    by_program = PROGRAM in result.graded_by
+    who = " and ".join([*(["programs"] if by_program else []), *models])
+    if not models:
+        judge = f" {result.judge} was asked nothing." if result.judge else ""
+        return f"Graded by programs, which also decided what was remembered: a gain is in nobody's taste.{judge}"
     if result.judge:
         return (
-            f"Graded by {result.scorer}, which also decided what was remembered, and by a second judge, "
+            f"Graded by {who}, which also decided what was remembered, and by a second judge, "
             f"{result.judge}, which decided nothing."
         )
+    first = f"Graded by {who}" if by_program else f"Only one judge: {who} graded the answers"
+    where = "where no program grades " if by_program else ""
     return (
-        f"Only one judge: {result.scorer} graded the answers and decided what was remembered, so a gain may be one in "
-        "its taste. Name a second one with --judge."
+        f"{first}, and decided what was remembered, so {where}a gain may be one in the model's taste. "
+        "Name a second judge with --judge."
     )
 
 
@@ -206,6 +215,7 @@ class ExperimentResult(Message):
     by_phase: bool
     models: tuple[str, ...]
     scorer: str
+    graded_by: tuple[str, ...] = Field(default=(), description="models, and 'program' where checks alone graded")
     judge: str | None = None
     learning: bool = False
     data: tuple[FileReport, ...]

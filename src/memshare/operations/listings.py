@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Annotated
@@ -76,13 +77,16 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
     )
 
 
+_NUMBER = re.compile(r"(?<=\s)\d\S*")  # by which alone what a provider says of the same limit differs
+
+
 def _queues(
     states: Mapping[str, QueueState], parked: Sequence[Parked], workers: Sequence[Presence]
 ) -> list[QueueReply]:
     serving = Counter(queue for worker in workers for queue in worker.queues)
-    waiting: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for one in parked:
-        waiting[one.queue][one.why].append(one.until)
+    waiting: defaultdict[str, defaultdict[str, list[Parked]]] = defaultdict(lambda: defaultdict(list))
+    for one in parked:  # the next one first
+        waiting[one.queue][_NUMBER.sub("", one.why)].append(one)
     return [
         QueueReply(
             name=name,
@@ -91,7 +95,8 @@ def _queues(
             oldest=state.oldest,
             workers=serving[name],
             waiting=tuple(
-                WaitingReply(why=why, messages=len(until), until=min(until)) for why, until in waiting[name].items()
+                WaitingReply(why=some[0].why, messages=len(some), until=some[0].until)
+                for some in waiting[name].values()
             ),
         )
         for name, state in states.items()

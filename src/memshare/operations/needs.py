@@ -169,7 +169,7 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),
-        ([each.task_id is None or bool(each.history) for each in two], "a person wrote it, and a task made the other"),
+        ([not each.task_id or bool(each.history) for each in two], "a person gave it so, and a task made the other"),
     )
     for values, why in measures:
         if len({*values}) == 2:
@@ -238,9 +238,9 @@ def _promotions(look: Look) -> Iterator[Need]:
 
 
 def _letters(look: Look) -> Iterator[Need]:
-    of_one_reason: defaultdict[tuple[str, str, bool], list[DeadLetterReply]] = defaultdict(list)
+    of_one_reason: defaultdict[str, list[DeadLetterReply]] = defaultdict(list)
     for one in dead_letters(look.backend, look.caller):
-        of_one_reason[one.task, one.reason, one.retriable].append(one)
+        of_one_reason[one.reason].append(one)
     for first, *alike in of_one_reason.values():
         key, pool = f"letter {first.id}", first.pool if all(one.pool == first.pool for one in alike) else None
         yield Need(kind="dead letter", key=key, since=first.died, pool=pool, letter=first, alike=tuple(alike))

@@ -13,6 +13,7 @@ from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
+from memshare.operations.journeys import as_it_was, sent_at
 from memshare.operations.memories import get
 from memshare_broker.delivery.hops import CREDIT, SETTLE
 from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BACK, note, noted, unnote
@@ -21,7 +22,7 @@ from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
-from memshare_memory.memory import memory_id, saying, sayings
+from memshare_memory.memory import Memory, memory_id, saying, sayings
 from memshare_memory.people import WrongAnswer, called_wrong, least_alike, no_longer_wrong, note_wrong, wrong_answers
 from memshare_memory.stores.store import Where
 
@@ -171,6 +172,13 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
     some = list(dict.fromkeys(found))[:MOST]
     lost = {one.memory.id for one in backend.client.memories.judge(some) if one.lost_to}  # tasks are not shown these
     return [one for one in some if one not in lost]
+
+
+def says_so(journey: JourneyReply, memory: Memory) -> bool:
+    """True if somebody says that an answer is wrong, and a memory says the same, or what it said when that was made."""
+    is_wrong = journey.opinion is not None and journey.opinion.is_wrong
+    is_same = saying(memory.answer) in sayings(journey.answer or "") or as_it_was(memory, sent_at(journey)) == memory
+    return is_wrong and is_same
 
 
 class Kept(NamedTuple):

@@ -260,17 +260,17 @@ def test_failures_are_counted_by_message_and_by_reason(ledger: Ledger) -> None:
     ledger.begin(entry(), "incarnation")
 
     tries = [ledger.fail(entry(), "time-out")[0] for _ in range(3)]
-    other, seconds, _ = ledger.fail(entry("t2"), "rate limit")
+    other, seconds, _ = ledger.fail(entry("t2"), "server error")
 
     assert tries == [1, 2, 3]
     assert (other, seconds) == (1, 0.0)
     assert ledger.fail(entry(), "time-out")[1] > 0
-    assert ledger.failed() == {"time-out": 4, "rate limit": 1}
+    assert ledger.failed() == {"time-out": 4, "server error": 1}
 
 
 def test_an_outage_counts_no_try_and_what_was_paid_for_is_counted_apart(ledger: Ledger) -> None:
     ledger.begin(entry(), "incarnation")
-    reasons: list[Reason] = ["model away", "store", "time-out", "cut off", "model away", "invalid reply"]
+    reasons: list[Reason] = ["model away", "rate limit", "time-out", "cut off", "model away", "invalid reply"]
 
     failed = [ledger.fail(entry(), reason) for reason in reasons]
 

@@ -30,7 +30,7 @@ def test_a_retry_that_was_not_told_waits_longer_each_time_up_to_a_limit() -> Non
         assert len(set(some)) > 1, "jitter keeps tasks that failed together apart"
 
 
-@pytest.mark.parametrize("reason", sorted(OUTAGES))
+@pytest.mark.parametrize("reason", sorted(OUTAGES - {"rate limit"}))
 @pytest.mark.parametrize(("lasted", "limit"), [(0.0, 0.0), (8.0, 8.0), (9_999.0, OUTAGE_CAP)])
 def test_in_an_outage_a_retry_waits_for_as_long_as_it_has_lasted_up_to_a_limit(
     reason: Reason, lasted: float, limit: float
@@ -39,6 +39,15 @@ def test_in_an_outage_a_retry_waits_for_as_long_as_it_has_lasted_up_to_a_limit(
 
     assert 1 + limit / 2 <= max(waits) <= 1 + limit
     assert min(waits) <= 1 + limit / 2
+
+
+def test_a_rate_limit_is_waited_out_for_as_long_as_it_has_lasted_up_to_a_minute() -> None:
+    limited = TryAgain("Too often.", reason="rate limit")
+    waits = [[_countdown(limited, Failures(0, lasted, 0)) for _ in range(500)] for lasted in (0.0, 8.0, 9_999.0)]
+
+    assert [max(some) for some in waits] == pytest.approx([1, 9, 1 + BACK_OFF_CAP], rel=0.2)
+    assert min(waits[-1]) < BACK_OFF_CAP / 2, "jitter keeps tasks that failed together apart"
+    assert 20 <= _countdown(TryAgain("Too often.", wait=20, reason="rate limit"), Failures(0, 0, 0)) <= 21
 
 
 def fault_of(form: Any, value: Any) -> ValidationError:

@@ -13,12 +13,21 @@ from pydantic import BaseModel
 
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import Entry
-from memshare_broker.errors import NotYet, Reason, TryAgain
+from memshare_broker.errors import GiveUp, NotYet, Reason, TryAgain
 from memshare_broker.presence import INCARNATIONS_THERE
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import FirstToken, RefusedReply, Reply, UselessReply
 from memshare_llm.limits import concurrency
-from memshare_llm.limits.concurrency import MISFITS, STATE, ConcurrencyLimited, Lane, Outcome, Permit, ServerLimit
+from memshare_llm.limits.concurrency import (
+    MISFITS,
+    STATE,
+    ConcurrencyLimited,
+    Lane,
+    Outcome,
+    Permit,
+    ServerLimit,
+    last_calls,
+)
 from memshare_llm.structured import DoesNotFit, ReplyForm, ask
 from tests.support.deployment import patient
 
@@ -273,6 +282,26 @@ def test_a_refusal_of_too_many_requests_is_no_misfit(redis_client: redis.Redis) 
         one.leave(permit, "refused", 0)
 
     assert one.enter("next", "text")
+
+
+@pytest.mark.parametrize(("lane", "pauses"), [("labels", True), ("concepts", True), ("answers", False)])
+@pytest.mark.parametrize("reason", ["content filter", "refused"])
+def test_ten_refusals_in_a_row_pause_what_nobody_waits_for_alone(
+    reason: Reason, lane: Lane, pauses: bool, redis_client: redis.Redis
+) -> None:
+    def refuse(_: int) -> Reply:
+        raise GiveUp("It is not to be said.", reason)
+
+    served = Served(refuse)
+    chat = ConcurrencyLimited(served, limit(redis_client, lane))
+    for _ in range(MISFITS):
+        with pytest.raises(GiveUp):
+            chat.reply(ASKED)
+
+    with pytest.raises(NotYet if pauses else GiveUp):
+        chat.reply(ASKED)
+    assert served.calls == MISFITS + (not pauses)
+    assert {*last_calls(redis_client)["openai:small"]} in ({"filtered"}, {"declined"}), "it is said why they failed"
 
 
 def test_the_limit_rises_at_a_server_that_counts_no_tokens(redis_client: redis.Redis) -> None:

@@ -47,6 +47,15 @@ def test_a_response_says_why_it_failed(
     assert error.reason == reason
 
 
+def test_a_prompt_that_a_rate_limit_never_has_room_for_is_too_long() -> None:
+    said = "Request too large for small on tokens per min (TPM): Limit 30000, Requested 45000."
+    response = httpx2.Response(429, text=json.dumps({"error": {"message": said, "code": "rate_limit_exceeded"}}))
+
+    error = translate("openai:small", ValueError("the SDK's own"), response)
+
+    assert (type(error), error.reason) == (GiveUp, "too long")
+
+
 @pytest.mark.parametrize(
     ("cause", "raised", "reason"),
     [

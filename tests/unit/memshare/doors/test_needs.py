@@ -14,6 +14,9 @@ from memshare.doors.pages.needs import Needs
 from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.needs import needs
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.schema import Entry
+from memshare_broker.errors import GiveUp
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.belief.promotions import note_used
@@ -126,14 +129,18 @@ def test_dead_letters_are_for_who_may_retry_them(here: TestClient, backend: Back
     assert tokened("other", "admin", pools=("poem",)).get("/v1/needs").json()["total"] == 0
 
 
-def test_dead_letters_of_one_reason_are_one_thing_to_decide_on(here: TestClient, backend: Backend) -> None:
-    first, *others = [bury(backend, "logic", f"It went wrong: {at}.") for at in range(4)]
-    elsewhere = bury(backend, "poem", "It went wrong.")
+def test_dead_letters_of_one_reason_are_one_thing_to_decide_on_whatever_their_stage(
+    here: TestClient, backend: Backend
+) -> None:
+    first, *others = [bury(backend, agent, f"It went wrong: {at}.") for at, agent in enumerate(("logic", "poem") * 2)]
+    elsewhere = Entry(id="e", task="agents.poem", queue="poem", body={"prompt": "x"}, journey="e", stage="answer")
+    backend.client.dead_letters.add(letter_for(elsewhere, GiveUp("It is too long.", "too long"), tries=1))
 
     need, other = here.get("/v1/needs").json()["needs"]
 
     assert (need["letter"]["id"], [one["id"] for one in need["alike"]]) == (first, others)
-    assert (other["letter"]["id"], other["alike"]) == (elsewhere, [])
+    assert {one["task"] for one in (need["letter"], *need["alike"])} == {"agents.logic", "agents.poem"}
+    assert (other["letter"]["id"], other["alike"]) == ("e", [])
 
 
 def test_a_stale_memory_needs_somebody_and_a_hidden_one_does_not(
@@ -366,7 +373,7 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
     def speaks() -> list[tuple[str | None, str | None]]:
         return [(one["better"], one["speaks"]) for one in here.get("/v1/needs").json()["needs"]]
 
-    assert speaks() == [(str(typed.id), "a person wrote it, and a task made the other"), (None, None)]
+    assert speaks() == [(str(typed.id), "a person gave it so, and a task made the other"), (None, None)]
 
     memory.edit(Edit(id=made.id, answer="It is green."))
     links.judge("logic", typed.id, made.id, "contradict")

@@ -115,6 +115,7 @@ def test_health_says_that_redis_takes_no_writes_and_alive_does_not_care(
         redis_client.config_set("maxmemory", 0)
 
     assert full.status_code == 503
+    assert full.text.startswith("Degraded: what is there can be read, but Redis takes no writes")
     assert "maxmemory" in full.text
     assert anybody.get("/health").status_code == 200
 
@@ -123,7 +124,7 @@ def test_health_says_that_redis_is_away_and_not_where_it_is() -> None:
     with closing(Backend(Settings(redis_url="redis://:hunter2@127.0.0.1:1/0"))) as away:
         said = TestClient(rest_app(away), client=("192.0.2.7", 50_000)).get("/health")
 
-    assert (said.status_code, said.text) == (503, "Redis does not answer.")
+    assert (said.status_code, said.text) == (503, "Down: Redis does not answer.")
 
 
 def test_health_says_that_the_memory_service_is_away_and_alive_does_not_care(settings: Settings) -> None:
@@ -132,5 +133,8 @@ def test_health_says_that_the_memory_service_is_away_and_alive_does_not_care(set
         anybody = TestClient(rest_app(backend), client=("192.0.2.7", 50_000))
         said, alive = anybody.get("/health"), anybody.get("/alive")
 
-    assert (said.status_code, said.text) == (503, "The memory service does not answer: nothing is recalled.")
+    assert (said.status_code, said.text) == (
+        503,
+        "Degraded: the memory service does not answer, so nothing is recalled.",
+    )
     assert alive.status_code == 200

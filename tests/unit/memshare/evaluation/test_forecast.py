@@ -11,6 +11,7 @@ from memshare.cli.learn.evaluate import _say_cost
 from memshare.evaluation.data import DataItem, Split
 from memshare.evaluation.evaluate import conduct, prepare
 from memshare.evaluation.experiments import EXPERIMENTS
+from memshare.evaluation.queues import PERFECT
 from memshare.evaluation.request import ExperimentRequest, Forecast, forecasts
 from memshare_agents.roster import load_roster
 from memshare_broker.settings import Settings
@@ -62,6 +63,7 @@ def test_each_model_answers_as_often_as_the_experiment_says(name: str, tmp_path:
     assert queues.settled == 2 * said.settled.of(wanted.split)
     assert queues.remembered == 2 * said.remembered.of(wanted.split)
     assert len(lab.measured) == 2 * round(said.asked.test * TEST)
+    assert {one.graded_by for one in lab.measured} == {PERFECT.model}
     assert len(lab.split.all) == SEEDS + QUERIES + TEST
     found = expected(wanted, scorer_votes=3)
     assert {model: found.calls[model] for model in ("one", "two")} == queues.answers

@@ -44,7 +44,7 @@ def test_the_page_has_every_experiment_in_order_and_says_which_are_missing(folde
     assert "Not begun: heterologous, balance, growth-ms, pools" in text
     assert "3 memories: -4.0 points against 0 memories" in text
     assert "4 (1 failed)" in text
-    assert "Only one judge: openai:one graded the answers and decided what was remembered" in text
+    assert "Only one judge: openai:one graded the answers, and decided what was remembered" in text
     assert "openai:one: 1,234 calls; 56,789 prompt tokens; 10 completion tokens" in text
     assert "riddles.jsonl: 7 items; 2 dropped" in text
     assert "2023-11-14 22:13 UTC to 2023-11-14 22:14 UTC" in text

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from memshare.evaluation.lab import Measured, length_of
-from memshare.evaluation.result import ALL, rows_of
+from memshare.evaluation.result import ALL, judged_by, rows_of
+from tests.support.experiments import result_of
 
 
 def measured(item: str, condition: str, score: float | None, marks: Mapping[str, float] | None = None) -> Measured:
@@ -28,6 +29,29 @@ def measured(item: str, condition: str, score: float | None, marks: Mapping[str,
         marks=dict(marks or {}),
         error=None if score is not None else "The key is wrong.",
     )
+
+
+@pytest.mark.parametrize(
+    ("graded_by", "judge", "said", "not_said"),
+    [
+        (("program",), None, "Graded by programs, which also decided what was remembered", "judge"),
+        (("program",), "openai:two", "openai:two was asked nothing", "second judge"),
+        (("openai:one",), None, "Only one judge: openai:one graded the answers", "program"),
+        (("openai:one", "program"), None, "Graded by programs and openai:one", "Only one judge"),
+        (("openai:one", "program"), "openai:two", "by a second judge, openai:two", "Only one judge"),
+        ((), None, "Only one judge: openai:set graded the answers", "program"),
+    ],
+)
+def test_it_is_said_who_graded_and_not_who_would_have(
+    graded_by: tuple[str, ...], judge: str | None, said: str, not_said: str
+) -> None:
+    told = judged_by(
+        result_of([measured("a", "0 memories", 1.0)], scorer="openai:set", graded_by=graded_by, judge=judge)
+    )
+
+    assert said in told
+    assert not_said not in told
+    assert ("openai:set" in told) == (not graded_by)
 
 
 def test_a_row_compares_pair_by_pair_with_the_baseline() -> None:

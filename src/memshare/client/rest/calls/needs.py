@@ -64,7 +64,7 @@ class Need(Message):
     repeats: tuple[UUID, ...] = Field(default=(), description="the stale memories in which its words stand")
     letter: DeadLetterReply | None = None
     alike: tuple[DeadLetterReply, ...] = Field(
-        default=(), description="later dead letters of the same task and reason, the oldest first"
+        default=(), description="later dead letters of the same reason, of whatever stage, the oldest first"
     )
     rubric: RubricReply | None = None
     submitter: SubmitterReply | None = Field(default=None, description="one whom many words have not proven")

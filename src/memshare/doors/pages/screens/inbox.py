@@ -33,7 +33,7 @@ BECAME: dict[str | None, str] = {
     "forgotten": "was forgotten",
     "found wrong": "was found wrong",
     "found wrong by its check": "was found wrong by its check",
-    None: "is gone",
+    None: "is gone, or not known",
 }
 """Fate of the source of stale memories → end of their heading."""
 STALE_SAID = {

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
 from memshare.client.rest.calls.decisions import SubmitterReply
-from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
@@ -18,7 +17,7 @@ from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore
-from memshare.operations.opinions import note_hidden
+from memshare.operations.opinions import note_hidden, says_so
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
@@ -33,21 +32,23 @@ def do_to_several(visit: Visit) -> Done | Screen:
     if visit.field("do") == "forget":
         return _before_forgetting(visit, chosen, _back(visit))
     status: Status = "hidden" if visit.field("do") == "hide" else "active"
-    found = [get(visit.backend, visit.caller, one) for one in chosen]
-    others = [one for one in found if one.memory.status != status]
+    at, name = (visit.backend, visit.caller), visit.field("journey")
+    journey = own_journey(*at, name) if name else None
+    others = [one for one in (get(*at, each) for each in chosen) if one.memory.status != status]
+    if journey and status == "hidden":  # the page may have stood open while somebody corrected some of them
+        others = [one for one in others if says_so(journey, one.memory)]
     changed = [(one.memory.id, one.memory.status) for one in others]
-    if changed and visit.field("journey"):  # they say what was found wrong of its answer, as hiding them has to know
-        note_hidden(
-            visit.backend, visit.caller, _journey(visit), [one for one, _ in changed], hidden=status == "hidden"
-        )
+    if changed and journey:  # they say what was found wrong of its answer, as hiding them has to know
+        note_hidden(*at, journey, [one for one, _ in changed], hidden=status == "hidden")
     for one in others:
         edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     if wrong := [one.called_wrong for one in others if status == "active" and one.called_wrong]:
         said += f" {len(wrong)} of them had been called wrong, and may be remembered again."
     if not changed:
-        said = f"Nothing was changed: {'all are hidden already' if status == 'hidden' else 'none is hidden or stale'}."
-    journeys = {one.journey or "" for one in wrong} or {visit.field("journey")}
+        hidden = "none that says so is shown any more" if journey else "all are hidden already"
+        said = f"Nothing was changed: {hidden if status == 'hidden' else 'none is hidden or stale'}."
+    journeys = {one.journey or "" for one in wrong} or {name}
     return Done(
         visit.back or _back(visit), said, _undo(visit, changed, status, journeys.pop() if len(journeys) == 1 else "")
     )
@@ -79,10 +80,6 @@ def _chosen(visit: Visit) -> list[UUID]:
     if len(chosen) > SHOWN:
         raise BadInput(f"{len(chosen)} memories were chosen; at most {SHOWN} are taken at once.")
     return chosen
-
-
-def _journey(visit: Visit) -> JourneyReply:
-    return own_journey(visit.backend, visit.caller, visit.field("journey"))
 
 
 def _undo(visit: Visit, changed: Sequence[tuple[UUID, Status]], status: Status, journey: str) -> str:
@@ -159,9 +156,11 @@ def put_text_back(visit: Visit) -> Done:
 def set_status(visit: Visit) -> Done:
     """Hide a memory, let it be shown again, or take that back."""
     memory_id = _id(visit)
-    before, back = get(visit.backend, visit.caller, memory_id), visit.back
-    if visit.field("status") == "hidden" and visit.field("journey"):  # it was called wrong before
-        note_hidden(visit.backend, visit.caller, _journey(visit), [memory_id], hidden=True)
+    before, back, name = get(visit.backend, visit.caller, memory_id), visit.back, visit.field("journey")
+    if visit.field("status") == "hidden" and name and before.version == visit.field("version"):  # it was called wrong
+        note_hidden(
+            visit.backend, visit.caller, own_journey(visit.backend, visit.caller, name), [memory_id], hidden=True
+        )
     now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
     wrong, said = before.called_wrong, SAID[now.memory.status]
     if wrong and now.memory.status == "active":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import get_args
+from typing import Any, get_args
 from uuid import UUID
 
 import numpy as np
@@ -17,12 +17,13 @@ from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import ENVIRONMENT, labelled
 from memshare.doors.pages.screens.inbox import CARDS
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.dead_letters import UNREADABLE, letter_for
 from memshare_broker.delivery.schema import Entry
-from memshare_broker.errors import GiveUp
+from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_memory.belief.bandit import Arms, Credit, D
-from memshare_memory.curate.requests import NewMemory
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_scorer.recheck import RECHECKS, Recheck
 from tests.unit.memshare.doors.conftest import Tokened, bury
 from tests.unit.memshare.doors.pages.journey_records import text_of
 from tests.unit.memshare.doors.test_needs import MONDAYS, TUESDAYS, contradictory, stated, written_from
@@ -98,6 +99,26 @@ def test_dead_letters_of_one_reason_are_one_card_whatever_their_pools_after_what
     assert len(articles(here.get("/inbox").text)) == 1
 
 
+def test_a_card_of_dead_letters_of_several_stages_names_them_and_tries_all_that_can_be_tried(
+    here: TestClient, backend: Backend
+) -> None:
+    for name, task, error in (("a", "agents.logic", "Colour."), ("b", "agents.poem", "Form."), ("c", UNREADABLE, "{")):
+        entry = Entry(id=name, task=task, queue="logic", body={"prompt": "x"}, journey=name, stage="answer")
+        backend.client.dead_letters.add(letter_for(entry, BadInput(error), tries=1, kind="malformed"))
+
+    [card] = articles(here.get("/inbox").text)
+
+    said = text_of(card)
+    assert "malformed agents.logic, agents.poem, unreadable · the first one's journey" in said
+    assert re.search(r"agents\.poem x: Form\. .*unreadable x: \{", said), "each says its own error"
+    assert mains(card) == ["Try 2 of them again"]
+    forms = re.findall(r"<form.*?</form>", card, re.DOTALL)
+    assert [re.findall('name="letter" value="(.)"', form) for form in forms] == [["a", "b"], ["a", "b", "c"]]
+    tried = here.post("/inbox/letter", data={"decision": "retry", "letter": ["a", "b"]}, headers=FROM_PAGE)
+    assert "Back in the queue: 2 dead letters." in text_of(tried.text)
+    assert backend.client.dead_letters.ids() == ["c"]
+
+
 def test_a_card_has_one_main_button_and_what_is_rare_behind_more(
     here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
@@ -129,15 +150,39 @@ def test_a_dead_letter_says_which_question_it_is_about_and_is_dropped_for_good_b
     here: TestClient, backend: Backend
 ) -> None:
     pair = {"prompt": "What is oiled?", "answer": "The chain.", "pool": "logic"}
-    for name, body in (("agents.logic", pair), ("memory_service.settle", {"task": pair})):
+    bodies: tuple[tuple[str, dict[str, Any], Reason], ...] = (
+        ("agents.logic", pair, "refused"), ("memory_service.settle", {"task": pair}, "too long"),
+    )  # fmt: skip
+    for name, body, reason in bodies:
         entry = Entry(id=name, task=name, queue="logic", body=body, journey=name, stage="answer")
-        backend.client.dead_letters.add(letter_for(entry, GiveUp("It did not fit."), tries=1))
+        backend.client.dead_letters.add(letter_for(entry, GiveUp("It did not fit.", reason), tries=1))
 
     for card in articles(here.get("/inbox").text):
         assert "What is oiled? The chain. It did not fit." in text_of(card)
         assert 'data-key="d"' not in card
         assert card.index("<details") < card.index('value="drop"') < card.index("</details>")
     assert {one["prompt"] for one in here.get("/v1/dead-letters").json()} == {"What is oiled?"}
+
+
+def test_a_card_names_no_cause_and_no_button_that_is_not_there(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [by_hand] = stated(memory, "The lamp is red.")
+    memory.edit(Edit(id=by_hand, status="stale"))
+    memory.add([NewMemory(pool="nobodys", answer="A light.", new_pool=True)])
+    redis_client.hset(
+        RECHECKS, "nobodys", Recheck(pool="nobodys", at=7, watched="", why="A check broke.").model_dump_json()
+    )
+    entry = Entry(id="a", task="agents.logic", queue="logic", body={"prompt": "x"}, journey="a", stage="answer")
+    backend.client.dead_letters.add(letter_for(entry, TryAgain("Too often.", reason="rate limit"), tries=0))
+
+    cards = {re.findall('aria-label="([^"]*)"', one)[0]: text_of(one) for one in articles(here.get("/inbox").text)}
+
+    assert cards["stale memory"].startswith("Written from what is gone, or not known: 1 memory")
+    assert "graded again" not in cards["stale memory"], "it is a statement"
+    assert "A check broke." in cards["recheck"]
+    assert "of the rubric of" not in cards["recheck"], "no agent answers from its pool"
+    assert "rate limit agents.logic · its journey" in cards["dead letter"], "no try was counted"
 
 
 def test_looking_for_duplicates_in_vain_says_what_was_looked_for_and_which_two_are_nearest(

@@ -66,6 +66,21 @@ def test_a_server_that_was_away_is_said_until_a_call_reaches_it(here: TestClient
     assert here.get("/v1/status").json()["failing"] == []
 
 
+def test_what_waits_for_the_same_limit_is_one_line_whatever_numbers_are_said(
+    here: TestClient, backend: Backend
+) -> None:
+    for at, (model, seconds) in enumerate((("gpt-4", "8.21s"), ("gpt-4", "340ms"), ("gpt-5", "8.21s"))):
+        waiting = entry(f"t{at}", "answer")
+        backend.client.ledger.open(waiting)
+        why = f"openai:{model} answered 429: Limit 500, Used 500. Please try again in {seconds}."
+        backend.client.ledger.park(waiting, NotYet(why, 240 + at, hold="rate limit"))
+
+    said = text_of(here.get("/now").text)
+
+    assert "logic : 2 tasks. openai:gpt-4 answered 429: Limit 500, Used 500. Please try again in 8.21s. Due" in said
+    assert "logic : 1 task. openai:gpt-5 answered 429" in said
+
+
 def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend) -> None:
     waiting = entry("t1", "answer")
     backend.client.ledger.open(waiting)

@@ -15,6 +15,7 @@ from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.people import wrong_answers
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
@@ -232,13 +233,49 @@ def test_an_answer_is_wrong_with_another_end_too_and_undoing_its_return_keeps_th
     assert "called its answer wrong" in here.get(address).text
     assert refused() == {409}
 
+    here.post(
+        f"{address}/status",
+        data={"status": "active", "version": here.get(f"/v1{address}").json()["version"]},
+        headers=FROM_PAGE,
+    )
+    memory.edit(Edit(id=UUID(shelf["logic"]), answer="A star."))
+    assert here.post(html.unescape(undo), headers=FROM_PAGE).status_code == 412
+    assert not [*wrong_answers(backend.redis, "A star.")]
+
+
+def hiding(client: TestClient) -> dict[str, str]:
+    """What the button that hides all that says so sends."""
+    page = client.get("/journeys/t1").text
+    form = page[page.index('action="/pool/several"') :].split("</form>")[0]
+    return dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
+
 
 def hide_all(client: TestClient) -> str:
     """The page after all that says so was hidden."""
-    page = client.get("/journeys/t1").text
-    form = page[page.index('action="/pool/several"') :].split("</form>")[0]
-    given = dict(re.findall(r'name="(\w+)" value="([^"]*)"', form))
-    return client.post("/pool/several", data=given, headers=FROM_PAGE).text
+    return client.post("/pool/several", data=hiding(client), headers=FROM_PAGE).text
+
+
+def test_a_page_that_stood_open_hides_nothing_that_was_corrected_or_taken_back_since(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    [like] = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer="A LIGHT.")])
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+    stood_open = hiding(here)
+    assert str(like) in stood_open["id"]
+
+    memory.edit(Edit(id=like, answer="A star."))
+    done = here.post("/pool/several", data=stood_open, headers=FROM_PAGE).text
+
+    assert "Hidden: 1 memory." in done
+    assert [memory.get(one).status for one in (UUID(shelf["logic"]), like)] == ["hidden", "active"]
+    assert "called wrong" not in text_of(here.get(f"/memories/{like}").text)
+    assert here.get("/v1/journeys/t1").json()["also_hid"] == [shelf["logic"]]
+
+    said_on_the_page(here, "undecided")
+    done = here.post("/pool/several", data=stood_open, headers=FROM_PAGE).text
+    assert "Nothing was changed: none that says so is shown any more." in done
+    assert memory.get(UUID(shelf["logic"])).status == "active"
 
 
 def test_what_was_hidden_as_it_says_so_comes_back_when_the_word_is_taken_back(
