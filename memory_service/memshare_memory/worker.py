@@ -61,12 +61,18 @@ def open_door(settings: Settings) -> DoorServer:
     known = KnownPools(client, lambda: pool().store)
     send = functools.partial(open_stage_services(settings).send, app)
     concepts, bandit = settings.concepts, Bandit(settings.alpha, settings.credit_half_life)
-    curate = Curate(pool, client, send, concepts=concepts, text_limit=settings.prompt_limit, bandit=bandit)
+    curate = Curate(
+        pool, client, send, _lessons(settings), concepts=concepts, text_limit=settings.prompt_limit, bandit=bandit
+    )
     service = Service(pool, curate, Forgetting(pool, client, send, concepts=concepts, bandit=bandit), known)
     token = settings.memory_token.get_secret_value() if settings.memory_token else None
     door = DoorServer(door_app(service, _recalls(settings), token), listen(settings))
     door.start()
     return door
+
+
+def _lessons(settings: Settings) -> Lessons:
+    return Lessons(connect(settings.redis), settings.lesson_share, learn=settings.learn)
 
 
 def _register(app: App, settings: Settings) -> None:
@@ -78,7 +84,7 @@ def _register(app: App, settings: Settings) -> None:
         lambda: SettleStage(
             _pool(settings),
             client,
-            Lessons(client, settings.lesson_share, learn=settings.learn),
+            _lessons(settings),
             # At least for as long as a settlement may be tried again, or it would credit twice.
             keep_days=max(settings.keep_days, settings.retry_hours / 24 + 1),
             concepts=settings.concepts,

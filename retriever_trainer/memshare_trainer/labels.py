@@ -6,9 +6,9 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from memshare_broker.wire.lessons import Candidate, Compared, LessonTask
+from memshare_broker.wire.lessons import Candidate, Compared, LabelledBy, LessonTask
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.batches import Batches
 from memshare_llm.chat import Chat, FirstToken, NoLogprobs
@@ -20,8 +20,6 @@ from memshare_trainer.percentages import MISLEADING, QUOTED, Percentages, ask_fo
 log = logging.getLogger(__name__)
 
 SIDE_BY_SIDE = 8
-
-Way = Literal["json", "logprobs"]
 
 YES_OR_NO = f"""\
 You judge whether an example helps or misleads someone who answers a prompt.
@@ -42,13 +40,13 @@ Reply with one word alone: Yes or No."""
 
 
 class Labels(NamedTuple):
-    """P(¬Y) of each candidate, 0 to 1, in the task's order; how the model was asked; the tokens of all calls.
+    """P(¬Y) of each candidate, 0 to 1, in the task's order; how that is known; the tokens of all calls.
 
     Low: as an example, the candidate helps to write an answer such as Y. High: it leads away from Y.
     """
 
     values: tuple[float, ...]
-    way: Way
+    way: LabelledBy
     usage: Usage
     compared: Compared | None = None
     """Which rivals of the lesson's memory contradict it, where it has any and the model was asked in the same call."""
@@ -66,7 +64,7 @@ class Labeller:
         self,
         chat: Chat,
         metering: Metering = unmetered,
-        way: Way = "json",
+        way: LabelledBy = "json",
         batches: Batches[LessonTask, Percentages] | None = None,
     ) -> None:
         self._chat = chat
@@ -75,11 +73,13 @@ class Labeller:
         self._has_logprobs: bool | None = False if way == "json" else None  # None: not known yet
 
     def label(self, task: LessonTask) -> Labels:
-        """The labels of a lesson; where it has no candidates, the model is not asked.
+        """The labels of a lesson; where it has them, or has no candidates, the model is not asked.
 
         Raises `NotYet` as long as it waits for others, `DoesNotFit` when the model's JSON does not fit twice in a row,
         and whatever the model raises.
         """
+        if task.labels:
+            return Labels(task.labels, "answers alike", Usage())
         if not task.candidates:
             return Labels((), "json", Usage())
         tokens = self._first_tokens(task)

@@ -84,7 +84,8 @@ class LearnStage:
     def _label(self, lessons: LessonLog, journey: str, task: LessonTask) -> Taught:
         if not task.candidates:
             return Taught(journey, task, Lesson(outcome="no update", reason="it brings evidence alone"))
-        if self._check and (why := self._check.paused()):
+        check = None if task.labels else self._check
+        if check and (why := check.paused()):
             return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {why}"))
         try:
             labels = self._labeller.label(task)
@@ -104,13 +105,14 @@ class LearnStage:
             negatives=misleading,
             compared=labels.compared,
             usage=labels.usage,
-            weight=self._check.trust() if self._check else 1.0,
+            weight=check.trust() if check else 1.0,
         )
-        if self._check and task.memory_id is not None:
+        if check and task.memory_id is not None:
             of_each = {candidate.id: label for candidate, label in zip(task.candidates, labels.values, strict=True)}
-            self._check.note(of_each, task.memory_id, lessons.every_word())
+            check.note(of_each, task.memory_id, lessons.every_word())
         teaches = border(labels.values) is not None
-        lessons.note_labels(teaches=teaches)
+        if not task.labels:
+            lessons.note_labels(teaches=teaches)
         return Taught(journey, task, record, labels if teaches else None)
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import base64
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memshare_broker.wire.forms import Label, Share
-from memshare_broker.wire.lessons import Evidence, Lesson, LessonTask
+from memshare_broker.wire.lessons import Evidence, LabelledBy, Lesson, LessonTask
 from memshare_broker.wire.messages import Embedding, Message
 from memshare_memory.belief.trust import Standings
 from memshare_memory.recall.retriever import Adapter, PublishedAdapter
@@ -186,7 +186,7 @@ class StoredLesson(Message):
     number: int
     memory_id: UUID
     by: Label
-    labelled_by: Literal["json", "logprobs"]
+    labelled_by: LabelledBy
     labels: dict[UUID, float]
     submitters: tuple[Label, ...]
     vectors: str

@@ -113,7 +113,8 @@ class LessonTask(PaidTask):
     """From the memory service to the trainer: a new memory, and what its prompt could have been answered with.
 
     Without a memory there is new evidence alone to learn from (`Evidence`). `rivals` are those of the candidates that
-    may contradict it.
+    may contradict it. `labels` are P(¬Y) of each candidate, where the ways in which the answers are made tell it; else
+    a model is asked for them.
     """
 
     memory_id: UUID | None = None
@@ -121,6 +122,7 @@ class LessonTask(PaidTask):
     answer: str = ""
     embedding: Embedding
     candidates: tuple[Candidate, ...] = ()
+    labels: tuple[Share, ...] = ()
     rivals: tuple[UUID, ...] = Field(default=(), max_length=MOST)
 
 
@@ -164,6 +166,9 @@ class Evidence(Message):
         return f"{self.memory.id} {self.by}"
 
 
+LabelledBy = Literal["json", "logprobs", "answers alike"]
+
+
 class Lesson(Message):
     """The trainer's report on a message.
 
@@ -171,12 +176,12 @@ class Lesson(Message):
     what was to replace it: how likely the memory that is ranked first helps, and nDCG of the ranking, 0 to 1. `version`
     is what was published, `refused` says that it would have been worse. `evidence` counts the words of `Evidence` that
     were learnt from. `compared` says which of its rivals contradict the memory, where they were asked about with it.
-    `model` is the one that was asked for labels, which weigh what they are better than chance, 0 to 1.
+    `model` is the one that was asked for labels, if one was, which weigh what they are better than chance, 0 to 1.
     """
 
     outcome: Literal["learnt", "held out", "no update"]
     reason: str
-    labelled_by: Literal["json", "logprobs"] | None = None
+    labelled_by: LabelledBy | None = None
     model: str | None = None
     positives: int = 0
     negatives: int = 0

@@ -7,7 +7,10 @@ they were answered, as pairs of their own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 from uuid import UUID
 
@@ -27,7 +30,7 @@ from memshare_memory.belief.trust import retriever_key
 from memshare_memory.contradictions import Conflicts, comparison, rivals_of
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.recall import Recall, sparse_of
+from memshare_memory.recall.recall import MASK, Recall, masked, sparse_of
 from memshare_memory.stores.store import Vectors, by_ids
 
 log = logging.getLogger(__name__)
@@ -157,6 +160,9 @@ LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that 
 IN_VAIN = 5  # calls for labels in a row that taught nothing; after more, ever fewer are made
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
+RUNS = (1, 2, 3)  # words and signs of answers that are compared
+FEWEST_WORDS = 4  # of an answer that is made in some way; "yes" or a number is the answer to anything
+UNLIKE = 0.1  # share of an answer's runs that are others, from which on an example misleads rather than helps
 EVIDENCE_AT_ONCE = 10  # words of evidence that are worth a message of their own
 
 
@@ -172,12 +178,28 @@ class Lessons:
         self._share = share
         self.learn = learn
 
-    def of(self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32]) -> LessonTask | None:
-        """The lesson that a memory is which a journey is about to store, or None where it is none."""
+    def of_brought(self, recall: Recall, memories: Sequence[Memory]) -> Iterator[NextMessage]:
+        """The lessons that pairs are which people brought in, of those made like others: nobody is asked about them."""
+        pairs = [memory for memory in memories if not memory.is_statement and memory.status == "active"]
+        for place, memory in enumerate(pairs):
+            journey = str(derived_id("lesson", str(memory.id)))
+            vector = recall.store.dense_of([memory.id]).get(memory.id) if self.learn else None
+            lesson = None if vector is None else self.of(journey, recall, memory, vector, brought=place)
+            if lesson is not None:
+                yield LEARN.next(lesson)._replace(journey=journey)
+
+    def of(
+        self, journey: str, recall: Recall, memory: Memory, vector: NDArray[np.float32], *, brought: int | None = None
+    ) -> LessonTask | None:
+        """The lesson that a memory is which a journey is about to store, or None where it is none.
+
+        One that is `brought` in, after so many others just now, is none where a model would have to label it.
+        """
         if not self.learn or memory.prompt is None:
             return None
         had, in_vain = self._had(memory.pool, recall.encoder_name)
-        if not is_chosen(memory, worth_learning(had, self._share, in_vain)):
+        had = max(had, brought or 0)
+        if not is_chosen(memory, worth_learning(had, self._share)):
             return None
         candidates = tuple(
             Candidate(
@@ -192,6 +214,10 @@ class Lessons:
         )
         if len(candidates) < FEWEST_CANDIDATES:
             return None
+        labels = made_otherwise(memory.answer, [one.answer for one in candidates])
+        is_asked = brought is None and is_chosen(memory, worth_learning(had, self._share, in_vain))
+        if not (labels or is_asked):
+            return None
         return LessonTask(
             journey=journey,
             agent=memory.agent or "",
@@ -202,6 +228,7 @@ class Lessons:
             answer=memory.answer[:LONGEST_TEXT],
             embedding=Embedding.pack(recall.encoder_name, vector),
             candidates=candidates,
+            labels=labels,
         )
 
     def _had(self, pool: str, encoder: str) -> tuple[int, int]:
@@ -236,6 +263,30 @@ def for_evidence(
             )
         )
         yield message._replace(journey=journey)
+
+
+def made_otherwise(answer: str, others: Sequence[str]) -> tuple[float, ...]:
+    """How much each other answer is made otherwise, as P(¬Y) from 0 to 1; nothing where that tells none apart.
+
+    The target similarity of Synchromesh (arXiv 2201.11227), of any text: the share of words, signs and runs of them
+    that two have in common (Dice), but for quoted strings, names and numbers, which are what an answer is about.
+    """
+    own, *rest = (_made(text) for text in (answer, *others))
+    if sum(len(run) == 1 and run[0].isalpha() for run in own.elements()) < FEWEST_WORDS:
+        return ()
+    shared = (2 * (own & one).total() / (own.total() + one.total()) for one in rest)
+    values = tuple(min((1 - share) / (2 * UNLIKE), 1.0) for share in shared)
+    return values if min(values) < 0.5 < max(values) else ()
+
+
+@lru_cache(maxsize=1_000)
+def _made(text: str) -> Counter[tuple[str, ...]]:
+    """The runs of an answer; words in capitals alone, as of SQL, are no names."""
+    parts = re.findall(rf"{MASK}|\w+|[^\w\s]", masked(_IN_CAPITALS.sub(lambda word: word[0].lower(), text)))
+    return Counter(tuple(parts[at : at + size]) for size in RUNS for at in range(len(parts) - size + 1))
+
+
+_IN_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")
 
 
 def worth_learning(lessons: int, share: float, in_vain: int = 0) -> float:

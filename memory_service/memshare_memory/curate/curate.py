@@ -11,6 +11,7 @@ import redis
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
+from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.followed import follows, says_rather
 from memshare_memory.admit.seeds import note_seeds
@@ -144,6 +145,7 @@ class Curate:
         pool: Pool,
         client: redis.Redis,
         send: Send = lambda _: None,
+        lessons: Lessons | None = None,
         *,
         concepts: bool = False,
         text_limit: int = PROMPT_LIMIT,
@@ -151,11 +153,12 @@ class Curate:
     ) -> None:
         """With `send`, what is brought in or changed is compared with what it may contradict.
 
-        With `concepts` as well, its concepts are asked for. No text that somebody brings in or changes is longer than
-        `text_limit` characters.
+        With `lessons`, the retriever learns from it. With `concepts` as well, its concepts are asked for. No text that
+        somebody brings in or changes is longer than `text_limit` characters.
         """
         self._text_limit = text_limit
         self._send = send
+        self._lessons = lessons
         self._concepts = concepts
         self._pool = pool
         self._client = client
@@ -251,6 +254,8 @@ class Curate:
         """Send what follows from memories that were written; `new` are those that say something new."""
         store = self._pool().store
         self._send(comparisons(store, self._client, new))
+        if self._lessons:
+            self._send([*self._lessons.of_brought(self._pool(), new)])
         if self._concepts:
             self._send([extraction(memory) for memory in needing(store, memories)])
 

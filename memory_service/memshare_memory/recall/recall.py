@@ -58,7 +58,7 @@ def _is_name(between: str, word: str) -> bool:
 
 
 CANDIDATES = 20  # of a lesson (INMS, arXiv 2404.09982) …
-BY_WORDS = 4  # … of which so many are found by words
+BY_WORDS = 10  # … of which so many have most words of its answer: what is made alike is often asked in other words
 
 
 class Recall:
@@ -176,14 +176,14 @@ class Recall:
         return known is not None and memory.submitter not in known
 
     def candidates(self, memory: Memory, vector: NDArray[np.float32]) -> list[Hit]:
-        """Hits that the retriever could have found for a memory's prompt, with vectors: the nearest, and some by words.
+        """Hits, with vectors, that could have been found for its prompt: the nearest, and some by its answer.
 
         Up to `CANDIDATES`, never the memory itself. Their vectors are fetched by id, which costs the engine a hundredth
         of what they cost in a search.
         """
         where = Where(pool=memory.pool, status="active")
         adapter = self._retriever.adapter(memory.pool)
-        by_words = Query(where, BY_WORDS + 1, sparse=query(memory.key))
+        by_words = Query(where, BY_WORDS + 1, sparse=query(memory.answer))
         by_meaning = [Query(where, CANDIDATES + 1, dense=turned) for turned in adapter.searches(vector)]
         # The memory is among those found where it is settled again.
         words, *near = (

@@ -133,3 +133,11 @@ def test_without_candidates_the_model_is_not_asked_and_nothing_is_learnt_of_it()
 
     labeller.label(labelled("one", "two"))
     assert len(chat.asked_for_first_tokens) == 1
+
+
+def test_a_lesson_that_brings_its_labels_asks_no_model() -> None:
+    chat = ScriptedChat(first_tokens=first_tokens)
+    lesson = labelled("right", "wrong").model_copy(update={"labels": (0.0, 0.8)})
+
+    assert Labeller(chat, way="logprobs").label(lesson) == Labels((0.0, 0.8), "answers alike", Usage())
+    assert not chat.asked_for_first_tokens and not chat.conversations

@@ -5,10 +5,20 @@ from uuid import UUID
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.lessons import LessonTask
-from memshare_memory.admit.after import ALL_UNTIL, FEWEST_CANDIDATES, LEAST_SHARE, Lessons, worth_learning
+from memshare_memory.admit.after import (
+    ALL_UNTIL,
+    FEWEST_CANDIDATES,
+    LEAST_SHARE,
+    Lessons,
+    made_otherwise,
+    worth_learning,
+)
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.trust import retriever_key
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.requests import NewMemory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from tests.support.graded import graded
@@ -68,3 +78,63 @@ def test_where_nobody_is_to_learn_no_memory_becomes_a_lesson(
     stage = SettleStage(pool, redis_client, Lessons(redis_client, 1, learn=False))
 
     assert lessons_of(stage, recall, range(12)) == []
+
+
+ABBOTT = "SELECT title FROM books WHERE author = 'Ursula Abbott' ORDER BY title"
+TACHIYAMA = "select title from books where author = 'Kenji Tachiyama' order by title"
+LENT = "SELECT COUNT(*) FROM loans WHERE due > 30"
+
+
+def test_answers_that_differ_in_names_quotes_and_numbers_alone_are_made_alike() -> None:
+    assert made_otherwise(ABBOTT, [TACHIYAMA, LENT]) == (0, 1)
+    assert made_otherwise(LENT, [LENT.replace("30", "7"), LENT.replace("COUNT", "AVG"), ABBOTT])[0] == 0
+    [almost, _] = made_otherwise(ABBOTT, [TACHIYAMA.replace("by title", "by title, id"), LENT])
+    assert 0 < almost < 0.5, "one column more is another answer, but not an answer to something else"
+
+
+def test_answers_of_a_few_words_and_answers_that_all_differ_tell_nothing() -> None:
+    assert made_otherwise("Yes.", ["Yes.", "No."]) == ()
+    assert made_otherwise("42", ["7", LENT]) == ()
+    assert made_otherwise(ABBOTT, [LENT]) == () and made_otherwise(ABBOTT, [TACHIYAMA]) == ()
+    assert made_otherwise("The owl sat up all night and sang", ["A boat went down in rain", LENT]) == ()
+
+
+def test_how_answers_are_made_labels_a_lesson_even_where_a_model_would_not_be_asked(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    redis_client.set(retriever_key("sql", recall.encoder_name, "in_vain"), 1_000_000)
+    said = {"Books by Abbott?": ABBOTT, "How many are late?": LENT, "What did Tachiyama write?": TACHIYAMA}
+    pairs = [graded(recall, prompt, answer, journey=prompt, pool="sql") for prompt, answer in said.items()]
+
+    followings = [one.body for pair in pairs for one in stage.run(pair.task.journey, pair).followings]
+
+    [lesson] = [one for one in followings if isinstance(one, LessonTask)]
+    assert {one.answer: label for one, label in zip(lesson.candidates, lesson.labels, strict=True)} == {
+        ABBOTT: 0,
+        LENT: 1,
+    }
+
+
+def test_what_people_bring_in_is_a_lesson_where_the_ways_answers_are_made_label_it(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    sent: list[NextMessage] = []
+    curate = Curate(pool, redis_client, sent.extend, Lessons(redis_client, 1))
+
+    verses = ("An owl sat up all night", "Old boats go down in rain", "The moon is out again", "Grandmother sang to me")
+    curate.add([NewMemory(pool="poem", prompt=f"Verse {at}", answer=verse) for at, verse in enumerate(verses)])
+    assert not [one for one in sent if isinstance(one.body, LessonTask)], "no model is asked about what is brought in"
+
+    said = {"Books by Abbott?": ABBOTT, "How many are late?": LENT, "What did Tachiyama write?": TACHIYAMA}
+    curate.add([NewMemory(pool="sql", prompt=prompt, answer=answer) for prompt, answer in said.items()])
+
+    lessons = {one.body.prompt: one for one in sent if isinstance(one.body, LessonTask)}
+    assert set(lessons) == {"Books by Abbott?", "What did Tachiyama write?"}
+    assert len({one.journey for one in lessons.values()}) == 2
+
+    redis_client.hset(retriever_key("sql", recall.encoder_name, "state"), "counted", 100 * ALL_UNTIL)
+    sent.clear()
+    more = [(f"Books by author {one}?", ABBOTT.replace("Abbott", f"Name{one}")) for one in range(100)]
+    curate.add([NewMemory(pool="sql", prompt=prompt, answer=answer) for prompt, answer in more])
+    assert len([one for one in sent if isinstance(one.body, LessonTask)]) < 20, "ever fewer of a pool that had many"
