@@ -114,7 +114,7 @@ def submit(
         priority=INTERACTIVE if priority is None else priority,
     )
     if not wait:
-        print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
+        print_json({"id": submitted.id, "task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
     began = time.monotonic()
     with stopping(_STAYS.format(submitted.id)), waiting(asking(client, [agent], timeout)):
