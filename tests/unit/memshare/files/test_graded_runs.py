@@ -352,7 +352,7 @@ def test_all_kinds_of_faults_of_a_table_are_told_at_once_with_their_first_lines_
 
     found = choose(runs, RunChoice("table", "stars"), {"logic": "logic"}, "me", 100)
 
-    scale, least, cells, pool = found.faults
+    scale, least, pool, cells = found.faults
     assert "from 1 to 4. Say the scale of 'stars'" in scale
     assert "from which 'stars' on?" in least
     assert cells.startswith("line 4, line 6, line 9 and 1 more: more cells than the header has columns (4).")
