@@ -123,7 +123,7 @@ def submit(
     errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")
     if quoted := answer.get("quoted"):
         errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow")
-    print_json(answer) if as_json else print_text(answer["answer"])
+    print_json({"id": submitted.id, **answer}) if as_json else print_text(answer["answer"])
 
 
 def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> dict[str, Any]:
