@@ -178,9 +178,7 @@ class AnswerStage:
     def _counted(self, recalls: Sequence[float], said: answering.AnswerMade) -> tuple[Sample, ...]:
         name = self.agent.name
         searches = (observe("memshare_recall_seconds", seconds, agent=name) for seconds in recalls)
-        similarities = (
-            observe("memshare_shown_similarity", min(one.similarity, 1.0), agent=name) for one in said.shown
-        )
+        similarities = (observe("memshare_shown_similarity", one.similarity, agent=name) for one in said.shown)
         cut = [count("memshare_prompts_cut_total", model=said.model)] if said.was_cut else []
         return (*cut, *(sample for samples in (*searches, *similarities) for sample in samples))
 

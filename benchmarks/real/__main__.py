@@ -178,7 +178,7 @@ def _questions(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, An
 
 
 def _answer(deployed: Deployed, _tasks: int, _save: Callable[[Mapping[str, Any]], None]) -> dict[str, Any]:
-    code, said = deployed.command("answer", "Which table has the books' titles?", "--pool", "library")
+    code, said = deployed.command("answer", "Which table has the books' titles?", "--pool", "sql")
     return {"exit status": code} | ({"said": said[-300:]} if code else {})
 
 

@@ -316,10 +316,12 @@ def test_who_may_only_look_sees_their_pools_and_changes_nothing(
 
     with looking(browser, expected=True) as watched:
         page = watched.see("/pool", url)
-        expect(page).to_have_url(f"{url}/sign-in")
+        expect(page).to_have_url(f"{url}/sign-in?to=%2Fpool")
         sign_in(page, "msh_viewer_wrong")
         expect(page.get_by_role("alert")).to_contain_text("not known")
         sign_in(page, token)
+        expect(page).to_have_url(f"{url}/pool")
+        watched.see("/", url)
         expect(page.get_by_label("Try a prompt")).to_have_count(0)
         [cookie] = [one for one in page.context.cookies() if one["name"] == "memshare_session"]
         assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")
@@ -335,7 +337,7 @@ def test_who_may_only_look_sees_their_pools_and_changes_nothing(
 
         page.get_by_role("button", name="Sign out").click()
         watched.see("/pool", url)
-        expect(page).to_have_url(f"{url}/sign-in")
+        expect(page).to_have_url(f"{url}/sign-in?to=%2Fpool")
 
 
 def test_whoever_runs_it_makes_a_token_in_the_page_signs_in_with_it_and_revokes_it(browser: Browser, url: str) -> None:

@@ -25,6 +25,16 @@ def test_the_nearest_comes_first_with_its_cosine(store: Store) -> None:
     assert [hit.score for hit in hits] == [hit.similarity for hit in hits]
 
 
+def test_no_cosine_is_above_1(store: Store) -> None:
+    angles = range(0, 180, 3)
+    store.put([remembered(f"at {angle}", angle) for angle in angles])
+
+    for angle in angles:
+        [dense] = search_one(store, Where(), 1, dense=7 * at(angle))
+        [fused] = search_one(store, Where(), 1, dense=7 * at(angle), sparse=bm25.query("at"))
+        assert max(dense.similarity, fused.similarity) <= 1
+
+
 def test_bm25_alone_ranks_by_its_formula(store: Store) -> None:
     corpus = [remembered(text, 7 * i) for i, text in enumerate(["moon moon", "moon tide", "tide sand", "rock"])]
     store.put(corpus)

@@ -52,7 +52,7 @@ def bring_in_and_forget(terminal: Terminal) -> tuple[str, str]:
     [shown] = [one["id"] for one in terminal.json("memories", "list")]
     terminal.run(*add, "Write about a horse")
     submitted = terminal.json("submit", "poem", f"About a {SECRET}", "--kind", "limerick", "--reuse", "--wait")
-    terminal.settled(submitted["task_id"])
+    terminal.settled(submitted["id"])
     return forgotten, shown
 
 

@@ -45,7 +45,7 @@ def test_a_shared_pool_answers_unseen_questions_without_a_key_and_stays(tmp_path
         assert (paired["way"], paired["agent"], paired["unit"]) == ("same questions", None, "right")
         last = demo["right"].get("consolidated", demo["right"]["learnt"])
         assert (paired["mean"], paired["mean_without"], paired["tasks"]) == (100 * last, 0, 20)
-        found = kept.json("memories", "list", "--pool", "library")
+        found = kept.json("memories", "list", "--pool", "sql")
         assert {one["submitter"] for one in found} == set(PEOPLE)
         assert f"memshare runs already on {str(folder)!r}" in terminal.run("demo", code=1).stderr
     finally:

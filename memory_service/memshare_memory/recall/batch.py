@@ -154,7 +154,7 @@ class BatchedRecall:
             worths = [self._worths.get(hit.memory.model or PEOPLE, 0.0) for hit in hits]
             scores = scores + np.array(worths, np.float32)
         order = np.argsort(-scores, kind="stable").tolist()
-        score, similarity = scores.tolist(), np.einsum("nd,d->n", texts, self._vector).tolist()
+        score, similarity = scores.tolist(), np.einsum("nd,d->n", texts, self._vector).clip(-1, 1).tolist()
         return [Hit(hits[place].memory, score[place], similarity[place]) for place in order]
 
     def praised(self, hit: Hit) -> Sequence[UUID]:

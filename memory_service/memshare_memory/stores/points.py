@@ -187,7 +187,7 @@ def _hit(search: Query, found: Memory, score: float, vectors: object) -> Hit | N
     if search.dense is None:
         return Hit(found, score, 0.0, own)
     if not is_fused(search):
-        return Hit(found, score, score, own)
+        return Hit(found, score, min(max(score, -1.0), 1.0), own)
     if own is None:
         raise TypeError(f"A fused search asks for the dense vectors; this point came with {vectors!r}.")
     return Hit(found, score, _cosine(search.dense, own), own)
@@ -215,7 +215,7 @@ def _has_length_one(dense: NDArray[np.float32]) -> bool:
 
 def _cosine(a: NDArray[np.float32], b: NDArray[np.float32]) -> float:
     lengths = np.linalg.norm(a) * np.linalg.norm(b)
-    return float(a @ b / lengths) if lengths else 0.0  # of a text without words a vector may be nothing
+    return float(np.clip(a @ b / lengths, -1, 1)) if lengths else 0.0  # of a text without words a vector may be nothing
 
 
 STAYING = [CREDIBILITY, MASKED]  # fields that stay with a memory that is written again

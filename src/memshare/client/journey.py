@@ -27,6 +27,7 @@ from memshare_broker.delivery.hops import (
 from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, ended_at
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import OfferedPair, QuestionTask, Score, Settlement
 from memshare_broker.wire.lessons import NotedConcepts
 from memshare_broker.wire.messages import AgentTask, Cancellation, Parked, Record, Shown, Step, derived_id
@@ -112,7 +113,7 @@ class Journey(JourneyFields):
 
         The lesson of a settled pair may still come.
         """
-        if self.state in ("cancelled", "settled", "dead"):
+        if self.state in ("unanswered", "cancelled", "settled", "dead"):
             return True
         return (self.state == "answered" and self.verified is False) or (self.state == "graded" and bool(self.trial))
 
@@ -166,6 +167,7 @@ def _put_together(task_id: str, records: Record) -> Journey:
     for reached, name in (
         (question, "asked"),
         (answer, "answered"),
+        (answer and answer.model == OFFLINE and answer.verified is False, "unanswered"),
         (score, "graded"),
         ("cancelled" in records, "cancelled"),
         (settlement, "settled"),

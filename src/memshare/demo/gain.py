@@ -25,7 +25,7 @@ from memshare_memory.memory import Memory
 from memshare_memory.stores.store import Where
 from memshare_trainer.consolidation.consolidation_state import FEWEST_LESSONS
 
-AGENT, POOL = "sql", "library"
+POOL = AGENT = "sql"
 PEOPLE = ("ann", "ben", "cem", "dee")
 ROUNDS = 4  # in which the tasks are asked
 ORDER = 2  # seed of which question is in which part, where none is given

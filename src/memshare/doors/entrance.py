@@ -51,10 +51,11 @@ class Bodies:
         Of a file `FIELD` is the text, `FIELD name` its name, and `FIELD fault` says why it has no text, if so.
         """
         has_files = request.headers.get("content-type", "").startswith("multipart/")
-        body = await self.read(request, request.receive, name, is_text=not has_files)
+        most = 2 * LARGEST_BODY if has_files else LARGEST_BODY  # what ends lines may be two characters on its way
+        body = await self.read(request, request.receive, name, is_text=not has_files, most=most)
         if has_files:
             whole = Request(request.scope, with_body(body, request.receive))
-            async with whole.form(max_part_size=LARGEST_BODY) as form:
+            async with whole.form(max_part_size=most) as form:
                 pairs = [(field, one) for field, one in form.multi_items() if isinstance(one, str)]
                 for field, one in form.multi_items():
                     if not isinstance(one, str):
@@ -69,14 +70,18 @@ class Bodies:
                 pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MOST_FIELDS)
             except ValueError as error:
                 raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
-        return [(field, text.replace("\r\n", "\n")) for field, text in pairs]
+        pairs = [(field, text.replace("\r\n", "\n")) for field, text in pairs]
+        _refuse_too_large(sum(len(text.encode()) for _, text in pairs))
+        return pairs
 
-    async def read(self, request: Request, receive: Receive, name: str, *, is_text: bool = True) -> bytes:
+    async def read(
+        self, request: Request, receive: Receive, name: str, *, is_text: bool = True, most: int = LARGEST_BODY
+    ) -> bytes:
         """The body; raises `TooLarge` or `TooManyRequests` as soon as it is, `BadInput` for no text, or `Gone`."""
         body = bytearray()
         counted = 0
         try:
-            while await _read_part(receive, body, request.headers.get("content-length", "")):
+            while await _read_part(receive, body, request.headers.get("content-length", ""), most):
                 self._unfinished[name] += len(body) - counted
                 counted = len(body)
                 if self._unfinished[name] > MOST_UNFINISHED:
@@ -92,19 +97,25 @@ class Bodies:
         return bytes(body)
 
 
-async def _read_part(receive: Receive, body: bytearray, told: str) -> bool:
+async def _read_part(receive: Receive, body: bytearray, told: str, most: int) -> bool:
     """Add what has come to a body, of which the length is told; true if there is more to come."""
     message = await receive()
     if message["type"] != "http.request":
         raise Gone
     body += message.get("body", b"")
-    if len(body) > LARGEST_BODY:
-        sent = f"{int(told):,}" if told.isdecimal() and len(told) < 16 else "more"
-        raise TooLarge(
-            f"The request has {sent} bytes, and at most {LARGEST_BODY:,} (1 MiB) are taken: split it into several. "
-            "A file of memories of any size is taken by `memshare memories import FILE` where memshare runs."
-        )
+    if len(body) > most:
+        _refuse_too_large(int(told) if told.isdecimal() and len(told) < 16 else 0, sure=True)
     return bool(message.get("more_body", False))
+
+
+def _refuse_too_large(size: int, *, sure: bool = False) -> None:
+    """Raise `TooLarge` for more bytes than are taken; 0 are some that nobody told, where it is `sure`."""
+    if sure or size > LARGEST_BODY:
+        raise TooLarge(
+            f"The request has {f'{size:,}' if size else 'more'} bytes, and at most {LARGEST_BODY:,} (1 MiB) are taken: "
+            "split it into several. A file of memories of any size is taken by `memshare memories import FILE` where "
+            "memshare runs."
+        )
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:

@@ -203,10 +203,11 @@ def is_table(name: str, text: str) -> bool:
     return name.lower().endswith(TABLES) or not (columns.isdisjoint(PROMPT) or columns.isdisjoint(ANSWER))
 
 
-def table_rows(text: str, name: str, *, certain: bool) -> Iterator[tuple[int, dict[str, Any]]]:
+def table_rows(text: str, name: str, *, certain: bool) -> Iterator[tuple[int, dict[str, Any] | BadInput]]:
     """The rows of a table by its header, with the numbers of the lines they begin at; cells that hold JSON are read.
 
-    Cells that are empty are None. Raises `BadInput` for what is no table; one column is none, unless it is `certain`.
+    Cells that are empty are None. A row that is none, or a header that names two columns alike, is a `BadInput`. Raises
+    it for what is no table; one column is none, unless it is `certain`.
     """
     body = re.sub(r"\A[\r\n]*(sep=.[\r\n]+)?", "", text)  # a spreadsheet may say first what stands between cells
     header, before = io.StringIO(body, newline="").readline(), text.count("\n", 0, len(text) - len(body))
@@ -225,15 +226,13 @@ def table_rows(text: str, name: str, *, certain: bool) -> Iterator[tuple[int, di
                     )
                 small = [cell.casefold() for cell in columns]
                 if twice := next((one for one in small if one and small.count(one) > 1), ""):
-                    raise BadInput(f"{name}:{line}: the header has two columns {twice!r}: rename one, or take it out.")
+                    yield line, BadInput(f"the header has two columns {twice!r}: rename one, or take it out")
             elif any(cells[len(columns) :]):
-                raise BadInput(
-                    f"{name}:{line}: {len(cells)} cells, and the header has {len(columns)} columns. {_QUOTED}"
-                )
+                yield line, BadInput(f"more cells than the header has columns ({len(columns)}). {_QUOTED}")
             elif any(cells):
                 yield line, dict.fromkeys(columns) | dict(zip(columns, map(_cell, cells), strict=False))
     except csv.Error as error:
-        raise BadInput(f"{name}:{begins}: no row of a table: {error}. {_QUOTED}") from error
+        yield begins, BadInput(f"no row of a table: {error}. {_QUOTED}")
 
 
 _QUOTED = 'A text with commas or quotes stands in quotes, and a quote in it is written twice ("").'
@@ -267,11 +266,13 @@ def read_objects(
         raise BadInput(
             f"{file} has no JSON: expected an object in each line, such as {such}, or a table, called NAME.csv."
         )
-    lines: Iterator[tuple[int, str | dict[str, Any]]] = (
+    lines: Iterator[tuple[int, str | dict[str, Any] | BadInput]] = (
         table_rows(text, str(file), certain=True) if by_name else numbered(text)
     )
     for number, line in lines:
         try:
+            if isinstance(line, BadInput):
+                raise line
             found.append((number, made(read_object(line) if isinstance(line, str) else _fields(line))))
         except ValidationError as error:
             faults.append(f"{file}:{number}: {readable(error, what)}")

@@ -35,7 +35,7 @@ from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import recent
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import agent_files
-from memshare_broker.settings import Settings
+from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.forms import Label, Moment
 from memshare_broker.wire.messages import USUAL_PRIORITY, AgentTask
 from memshare_memory.memory import Memory
@@ -244,7 +244,7 @@ def sent_prompt(client: Client, journey: Journey) -> PromptReply:
     agent = load_roster(client.settings.agents_dir).get(journey.agent)
     if journey.steps or (agent is not None and agent.engine):
         raise BadInput("This was answered in steps, with a prompt for each: the steps say what each read.")
-    if journey.quoted is not None or journey.usage is None:
+    if journey.model == OFFLINE or journey.usage is None:
         raise BadInput("No model was asked for this, so there is no prompt.")
 
     at = sent_at(journey)

@@ -82,7 +82,7 @@ def import_memories(
     # It takes every right, as exported memories come with their scores and submitters, whoever says so.
     cards = backend.cards()
     pool_of_agent = {name: next(iter(card.shared), "") for name, card in cards.items()}
-    limit, faults = backend.settings.prompt_limit, list[tuple[int, str]]()
+    limit = backend.settings.prompt_limit
     if source:
         wanted = RunChoice(source, score, at_least, scale, None, kind, pool)
         chosen = choose(
@@ -93,10 +93,10 @@ def import_memories(
             limit,
             cards=cards,
         )
-        found = chosen.pairs
+        found, refused = chosen.pairs, [RefusedLine(line=None, why=fault) for fault in chosen.faults]
     else:
         found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit, cards)
-    refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
+        refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     with backend.reaching():
@@ -105,7 +105,8 @@ def import_memories(
     new, silent = new_ids(backend.client, found.ids), unread(cards.values(), found.pools)
     if not dry_run:
         refuse(
-            [f"line {one.line}: {one.why}" if one.line else f"{one.why} {silent}" for one in refused],
+            [f"line {one.line}: {one.why}" if one.line else one.why for one in refused]
+            + [silent] * bool(refused and silent),
             "Nothing was imported.",
         )
         fresh = [one for one in found.whole if one.id in new] if source else found.whole

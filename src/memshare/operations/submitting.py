@@ -21,7 +21,7 @@ from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import USUAL_PRIORITY, Message, Name, Priority, derived_id
 
-ANSWERED = ("answered", "graded", "settled", "cancelled", "dead")
+ANSWERED = ("answered", "unanswered", "graded", "settled", "cancelled", "dead")
 
 
 class AgentAnswer(Message):

@@ -65,6 +65,15 @@ def test_an_unknown_id_is_refused(ledger: Ledger) -> None:
         read_journey(ledger, "t1")
 
 
+def test_a_task_for_which_nothing_is_near_enough_is_at_its_end_and_not_answered(ledger: Ledger) -> None:
+    ledger.open(entry("answer"))
+    record(ledger, "answer", ANSWER.model_copy(update={"verified": False, "answer": "Nothing near enough."}))
+
+    far = read_journey(ledger, "t1")
+
+    assert (far.state, far.ended) == ("unanswered", True)
+
+
 def test_a_journey_says_how_far_it_has_come(ledger: Ledger) -> None:
     ledger.open(entry("answer"))
     queued = read_journey(ledger, "t1")

@@ -114,7 +114,7 @@ def submit(
         priority=INTERACTIVE if priority is None else priority,
     )
     if not wait:
-        print_json({"task_id": submitted.id}) if as_json else print_text(submitted.id)
+        print_json({"id": submitted.id, "task_id": submitted.id}) if as_json else print_text(submitted.id)
         return
     began = time.monotonic()
     with stopping(_STAYS.format(submitted.id)), waiting(asking(client, [agent], timeout)):
@@ -123,7 +123,7 @@ def submit(
     errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")
     if quoted := answer.get("quoted"):
         errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow")
-    print_json(answer) if as_json else print_text(answer["answer"])
+    print_json({"id": submitted.id, **answer}) if as_json else print_text(answer["answer"])
 
 
 def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> dict[str, Any]:

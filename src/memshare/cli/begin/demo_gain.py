@@ -298,7 +298,7 @@ def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool, st
     """Print how to go on with the pool that the demo leaves."""
     kept = counted(memories) if stays else f"{counted(memories)}, until the next demo"
     lines = [
-        f"\nThe agent {AGENT} and its pool {POOL} stay, with {kept}. Go on:",
+        f"\nThe agent and the pool {AGENT} stay, with {kept}. Go on:",
         *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
         f"  export MEMSHARE_DATA={folder}",
         f"  export MEMSHARE_AGENTS_DIR={agents}",

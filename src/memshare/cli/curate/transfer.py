@@ -253,16 +253,20 @@ def import_memories(
 
     if facts and dry_run:
         raise BadInput("--facts says how many calls it takes, and asks before it makes them: leave --dry-run out.")
+    of_runs = {"--scores": scores, "--score": score, "--at-least": at_least, "--scale": scale}
+    of_runs |= {"--agent": agent, "--kind": kind, "--mask-personal-data": mask}
     if source is None and is_table(file.name, beginning(file)):
         source = "table"
     if source:
         files = [file, *([scores] if scores else [])]
         wanted = RunChoice(source, score, at_least, scale, agent, kind, pool)
         graded = read_graded(client, files, wanted, submitter, mask=mask)
+        refuse([*wrong(graded.pairs), *graded.faults], "Nothing was imported.")
         found = graded.pairs
-    elif any((scores, score, at_least is not None, scale, agent, kind, mask)):
+    elif given := [name for name, one in of_runs.items() if one is not None and one is not False]:
         raise BadInput(
-            "--score, --agent and such go with --from: the tool that wrote the file, or table for JSON lines."
+            f"{', '.join(given)}: only for graded runs and tables. A line of JSON has such fields itself; where all are"
+            " of one, say --from table; for graded runs, the tool that wrote the file."
         )
     elif is_document(file):
         if pool is None:

@@ -50,6 +50,7 @@ STATES: Mapping[State, str] = {
     "queued": "waiting",
     "asked": "question asked",
     "answered": "answered",
+    "unanswered": "nothing near enough",
     "graded": "graded",
     "settled": "done",
     "dead": "given up",

@@ -35,7 +35,7 @@ from memshare.doors.pages.session import (
     who_asks,
 )
 from memshare.doors.pages.stream import Pulse, changes, state_of
-from memshare.doors.pages.visit import PAGES, Does, Done, Fields, Screen, Shows, Streamed, Visit
+from memshare.doors.pages.visit import PAGES, Does, Done, Fields, Screen, Shows, Streamed, Visit, local
 from memshare.doors.rest import headers_of, status_of
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
@@ -165,17 +165,19 @@ class Site:
 
     async def ask_for_token(self, request: Request) -> Response:
         """The page on which a token is typed."""
-        return self._page(request, None, Screen("sign_in", {"wrong": ""}))
+        return self._page(request, None, Screen("sign_in", {"wrong": "", "to": request.query_params.get("to", "")}))
 
     async def sign_in(self, request: Request) -> Response:
-        """Exchange a token for a session."""
-        answer = RedirectResponse("/", 303)
+        """Exchange a token for a session, and go on to where the sign-in was asked for."""
+        form = dict[str, str]()
         try:
             require_same_origin(request)
-            form = dict(await self._bodies.fields(request, "who signs in"))
+            form |= await self._bodies.fields(request, "who signs in")
+            answer = RedirectResponse(local(form.get("to", "")) or "/", 303)
             await at_the_entrance(sign_in, self._backend, request, form.get("token", ""), answer)
         except (MemshareError, *DOWN) as error:
-            return self._page(request, None, Screen("sign_in", {"wrong": str(error)}, status=status_of(error)))
+            again = {"wrong": str(error), "to": form.get("to", "")}
+            return self._page(request, None, Screen("sign_in", again, status=status_of(error)))
         except Gone:
             return Response(status_code=400)
         return answer
@@ -240,14 +242,15 @@ class Site:
     def _refusal(self, request: Request, error: Exception, caller: Caller | None = None) -> Response:
         """The page that says what went wrong, with the menu; whoever has to sign in is taken there."""
         if isinstance(error, NoToken) and request.method == "GET":
-            return RedirectResponse(SIGN_IN, 303)
+            to = f"{request.scope['raw_path'].decode()}?{request.url.query}".rstrip("?")
+            return RedirectResponse(f"{SIGN_IN}?{urlencode({'to': to})}", 303)
         said = str(unreachable(self._backend.settings.redis, error)) if isinstance(error, DOWN) else str(error)
         is_starting = getattr(error, "reason", "") == "store" and self._backend.is_starting
         values = {"said": STARTING if is_starting else said, "is_starting": is_starting}
         values |= {"comes_back": status_of(error) in (429, 503), "was_shown": request.method == "GET"}
         values |= {"is_missing": isinstance(error, NotFound), "is_capped": _is_capped(error)}
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
-        values["back"] = f"{came.path}?{came.query}" if came.path[1:2] not in "/\\" else ""
+        values["back"] = local(f"{came.path}?{came.query}")
         values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
         who = None if status_of(error) == 503 else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))

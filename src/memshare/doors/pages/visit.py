@@ -23,6 +23,11 @@ R = TypeVar("R")
 Fields = ImmutableMultiDict[str, str]
 
 
+def local(path: str) -> str:
+    """The path if it is one of this site, which no browser takes for another host; else nothing."""
+    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else ""
+
+
 @dataclass(frozen=True)
 class Visit:
     """A request to a page. `path` are the parts of its URL that stand for something, `fields` its form and
@@ -72,8 +77,7 @@ class Visit:
     @property
     def back(self) -> str:
         """The page that a form goes back to, if it names one of ours; else nothing."""
-        path = self.field("back")
-        return path if path.startswith("/") and not path.startswith(("//", "/\\")) else ""
+        return local(self.field("back"))
 
     def given(self, *names: str) -> dict[str, str]:
         """The fields of these names that are not empty."""

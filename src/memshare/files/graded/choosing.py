@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from memshare.client.pools import require_kind
@@ -26,6 +26,7 @@ from memshare_memory.memory import Memory, memory_id
 
 FIELD = "field:"
 """Before the name of a field that an agent or a kind is taken from."""
+T = TypeVar("T")
 NO_TEXT, NO_SCORE, UNDER = "no prompt or no answer", "no such score", "under the score"
 TOOLS, TOO_LONG = "calls of tools", "longer than MEMSHARE_PROMPT_LIMIT"
 HALF = "half a character in it"
@@ -56,6 +57,8 @@ class GradedFile(NamedTuple):
     score: str | None
     at_least: float | None
     scale: tuple[float, float]
+    faults: Sequence[str] = ()
+    """Why nothing may come in: a sentence for each kind of fault, with the first places and how many more there are."""
 
     @property
     def pairs(self) -> PairsFile:
@@ -81,25 +84,41 @@ def choose(
     masked: Callable[[str], str] = str,
     advance: Callable[[], object] = bool,
 ) -> GradedFile:
-    """Choose the runs that come in; raises `BadInput` where the score, its scale, the value or the pool is unclear.
+    """Choose the runs that come in; `faults` say all that is unclear: score, scale, value and pools, and wrong rows.
 
     The pool is that of a table's row, else `wanted.pool`, else the agent's. Kinds are checked of agents with `cards`.
     A memory has the run's score out of 100, with its name and source beside it, or the grade of its rubric's programs.
     `advance` is called for each run.
     """
-    score = _score_of(runs, wanted)
+    faults, wrong = list[str](), defaultdict[str, list[str]](list)
+
+    def asked(of: Callable[..., T], *given: object, otherwise: T) -> T:
+        try:
+            return of(*given)
+        except BadInput as error:
+            faults.append(str(error))
+            return otherwise
+
+    score = asked(_score_of, runs, wanted, otherwise=None)
     values = {run.id: value for run in runs if score and (value := _mean(run.scores.get(score, ()))) is not None}
     at = {run.places[0]: values[run.id] for run in runs if run.id in values}
-    scale, least = _scale(wanted.scale, score, at), _least(wanted.at_least, score, at)
+    scale = asked(
+        _scale, wanted.scale, score, at, otherwise=(min(at.values(), default=0), max(at.values(), default=0) + 1)
+    )
+    least = asked(_least, wanted.at_least, score, at, otherwise=None)
     memories, left_out, places = dict[UUID, Memory](), defaultdict[str, list[str]](list), dict[UUID, str]()
     for run in runs:
         advance()
+        if run.fault:
+            wrong[run.fault] += run.places
+            continue
         value = values.get(run.id)
         own = [f"{FIELD}{name}" if wanted.source == "table" else None for name in ("agent", "kind", "pool")]
         agent, kind = _said(run, wanted.agent or own[0]), _said(run, wanted.kind or own[1])
         pool = _said(run, own[2]) or wanted.pool or pool_of_agent.get(agent or "", "")
         if not pool and wanted.agent is None and agent is None:
-            raise BadInput(f"Nothing was imported: {one_line(run.places[0])!r} has {no_pool(pool_of_agent.values())}.")
+            wrong[str(no_pool(pool_of_agent.values()))] += run.places[:1]
+            continue
         left_out[SAME] += run.places[1:]  # rows that say the same are one run, with each row's value of a column
         grades: Score | None = None
         is_under = value is not None and least is not None and value < least
@@ -122,9 +141,18 @@ def choose(
         worth = _worth(run, wanted.source, score, value, scale, grades)
         told = {"id": name, "pool": pool, "prompt": prompt, "answer": answer, "agent": agent, "kind": kind}
         places[name] = run.places[0]
-        memories[name] = checked(Memory, one_line(f"The run {places[name]}"), **told, submitter=submitter, **worth)
+        try:
+            memories[name] = checked(Memory, "the memory", **told, submitter=submitter, **worth)
+        except BadInput as error:
+            wrong[str(error)].append(run.places[0])
+    faults += [f"{_first(where)}: {why}" for why, where in wrong.items()]
     some = {why: found for why, found in left_out.items() if found}
-    return GradedFile(list(memories.values()), some, places, score, least, scale)
+    return GradedFile(list(memories.values()), some, places, score, least, scale, faults)
+
+
+def _first(places: Sequence[str]) -> str:
+    said = ", ".join(map(one_line, places[:3]))
+    return f"{said} and {len(places) - 3:,} more" if len(places) > 3 else said
 
 
 def _graded(grade: Grade, agent: str | None, kind: str | None, run: GradedRun) -> tuple[Score | None, str | None]:
@@ -201,7 +229,7 @@ def _score_of(runs: Sequence[GradedRun], wanted: RunChoice) -> str | None:
         return None  # examples of a dataset
     else:
         what = "which score? Name one with --score" if names else "no run has a score"
-    raise BadInput(f"Nothing was imported: {what}. {there}.")
+    raise BadInput(f"{what}. {there}.")
 
 
 def _scale(said: str | None, score: str | None, values: Mapping[str, float]) -> tuple[float, float]:
@@ -219,12 +247,10 @@ def _scale(said: str | None, score: str | None, values: Mapping[str, float]) -> 
             if said is None
             else f"{said!r} is no scale; expected such as 0:10"
         )
-        raise BadInput(f"Nothing was imported: values of {score!r} go from {first:g} to {last:g}. {what}.")
-    for run, value in values.items():
-        if not low <= value <= high:
-            raise BadInput(
-                f"Nothing was imported: {score!r} of {one_line(run)} is {value:g}, outside of the scale {said}."
-            )
+        raise BadInput(f"values of {score!r} go from {first:g} to {last:g}. {what}.")
+    if outside := [run for run, value in values.items() if not low <= value <= high]:
+        places = f"{score!r} of {_first(outside)} is outside of the scale {said}"
+        raise BadInput(f"{places}: values go from {first:g} to {last:g}.")
     return low, high
 
 
@@ -237,7 +263,7 @@ def _least(said: float | None, score: str | None, values: Mapping[str, float]) -
     spread = (
         f"from {min(values.values()):g} to {max(values.values()):g}, half of them {median(values.values()):g} or more"
     )
-    raise BadInput(f"Nothing was imported: from which {score!r} on? They go {spread}: say it with --at-least.")
+    raise BadInput(f"from which {score!r} on? They go {spread}: say it with --at-least.")
 
 
 def programs(rubric_of_agent: Mapping[str, str | None], agents_dir: Path | None) -> Grade:

@@ -16,15 +16,15 @@ from memshare_broker.wire.messages import written
 Record = dict[str, Any]
 
 
-def records_of(text: str, name: str, source: str) -> list[tuple[int, Record]]:
+def records_of(text: str, name: str, source: str) -> list[tuple[int, Record | BadInput]]:
     """The objects of JSON, of JSON lines, or a table's rows, each with the number of its line.
 
-    Pages of an API (`{"data": […]}`) are taken apart. Raises `BadInput` that names the wrong ones.
+    Pages of an API (`{"data": […]}`) are taken apart. Raises `BadInput` that names the wrong ones; a wrong row is one.
     """
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[")):
         return [*table_rows(text, name, certain=source == "table" or name.lower().endswith(TABLES))]
-    found, faults = list[tuple[int, Record]](), list[str]()
+    found, faults = list[tuple[int, Record | BadInput]](), list[str]()
     for number, line in numbered(text):
         try:
             record = read_object(line)
@@ -81,6 +81,11 @@ class GradedRun(NamedTuple):
     calls_tools: bool
     places: Sequence[str]
     """Where it stands in its file: its id, or the lines of a table that say the same."""
+    fault: str = ""
+    """Why it is no run: of a row that cannot be read."""
+
+
+NO_RUN = GradedRun("", None, None, {}, ({},), None, None, False, ())
 
 
 def runs_of(found: Sequence[TraceStep | GivenScore]) -> Iterator[GradedRun]:

@@ -8,8 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from memshare.files.graded.runs import DEEPEST, GivenScore, GradedRun, Record, TraceStep, moment, runs_of
-from memshare.files.json_lines import ANSWER, PROMPT
+from memshare.files.graded.runs import DEEPEST, NO_RUN, GivenScore, GradedRun, Record, TraceStep, moment, runs_of
+from memshare.files.json_lines import ANSWER, PROMPT, refuse
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import one_line
 from memshare_broker.wire.messages import derived_id
@@ -31,29 +31,33 @@ _NO_SCORES = frozenset({"tags", "comments", "observations", "scores", "tool_call
 """Lists in a record of Langfuse that are no scores: any other has the values of the score of its name."""
 
 
-def graded_runs(records: Iterable[tuple[int, Record]], source: Source, name: str = "the file") -> list[GradedRun]:
-    """The runs of numbered records of a source; raises `BadInput` where none of the file is a record of it."""
+def graded_runs(
+    records: Iterable[tuple[int, Record | BadInput]], source: Source, name: str = "the file"
+) -> list[GradedRun]:
+    """The runs of numbered records of a source, and the wrong rows; raises `BadInput` where no other is one of it."""
     try:
-        records = list(records)
+        every = list(records)
+        rows = [(line, one) for line, one in every if not isinstance(one, BadInput)]
         found = [
             one._replace(place=f"line {line}") if source == "table" and isinstance(one, TraceStep) else one
-            for line, record in records
+            for line, record in rows
             for one in _READ[source](record)
         ]
         runs = list(runs_of(found))
     except RecursionError as error:
         raise BadInput(f"Nothing was imported: lists or objects stand in each other too deep in {name}.") from error
+    wrong = [(line, str(one)) for line, one in every if isinstance(one, BadInput)]
     if not runs:
         expected = (_READ[source].__doc__ or "").removesuffix(".")
-        if source == "table" and records:
-            columns = ", ".join(one_line(repr(name)) for name in [*records[0][1]][:20])
-            raise BadInput(f"Nothing was imported: {name} has the columns {columns}. Expected is {expected}.")
-        if source == "table":
-            raise BadInput(f"Nothing was imported: {name} has no rows. Expected is {expected}.")
-        raise BadInput(
-            f"Nothing was imported: no run of {source} stands in {name}. Each record is expected to be: {expected}."
-        )
-    return runs
+        if source == "table" and rows:
+            columns = ", ".join(one_line(repr(name)) for name in [*rows[0][1]][:20])
+            said = f"{name} has the columns {columns}. Expected is {expected}."
+        elif source == "table":
+            said = f"{name} has no rows that can be read. Expected is {expected}."
+        else:
+            said = f"no run of {source} stands in {name}. Each record is expected to be: {expected}."
+        refuse([said, *(f"{name}:{line}: {fault}" for line, fault in wrong)], "Nothing was imported.")
+    return runs + [NO_RUN._replace(places=[f"line {line}"], fault=fault) for line, fault in wrong]
 
 
 def _langfuse(record: Record) -> Read:
@@ -146,7 +150,7 @@ def _openai_evals(record: Record) -> Read:
 
 
 def _table(record: Record) -> Read:
-    """a row with the columns 'prompt' and 'answer', or 'input' and 'output', and scores in others."""
+    """a row with the columns 'prompt', 'question' or 'input', and 'answer', 'output', 'response' or 'completion'."""
     small = {name.casefold(): value for name, value in record.items()}
     if not all(small.keys() & set(names) for names in (PROMPT, ANSWER)):
         return

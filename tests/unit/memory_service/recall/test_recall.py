@@ -69,6 +69,14 @@ def test_the_nearest_come_first_and_no_more_than_asked_for(recall: Recall) -> No
     assert prompts(nearest(recall, "red lamp", k=20)) == ["red lamp", "red lamp by the sea", "old shoe"]
 
 
+def test_what_says_the_same_is_no_more_similar_than_1(recall: Recall) -> None:
+    words = ["red", "lamp", "old", "shoe", "by", "the", "sea", "in", "a", "house", "of", "one", "friend"]
+    texts = [" ".join(words[start:end]) for start in range(12) for end in range(start + 1, 13)]
+    remember(recall, *map(memory, texts))
+
+    assert max(nearest(recall, text, k=1)[0].similarity for text in texts) <= 1
+
+
 def test_no_memories_are_looked_for_when_none_are_wanted(recall: Recall) -> None:
     remember(recall, memory("red lamp"))
 

@@ -88,7 +88,8 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
         (IMPORT, "say it with --at-least"),
         ((*IMPORT, "--at-least", "1", "--agent", "nobody"), "No agent is called 'nobody'"),
         ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "nobody has the pool 'chess' (2 lines)"),
-        (("memories", "import", str(pairs), "--pool", "logic", "--score", "tone"), "go with --from"),
+        (("memories", "import", str(pairs), "--pool", "logic", "--score", "tone"), "--score: only for graded"),
+        (("memories", "import", str(pairs), "--kind", "riddle", "--at-least", "0"), "--at-least, --kind: only for"),
         (("memories", "import", str(pairs), "--facts", "--dry-run"), "leave --dry-run out"),
         ((*IMPORT, "--at-least", "1", "--mask-personal-data"), "pip install '.[personal-data]'"),
     ]:
@@ -118,6 +119,18 @@ def test_a_row_without_a_pool_is_refused_with_the_choices_though_one_pool_alone_
     assert "(--pool); there are logic" in said
     assert "with --pool; there are logic" in document
     assert memory.stats().total == 1
+
+
+def test_all_kinds_of_faults_of_a_table_are_told_at_once(terminal: Terminal, memory: MemoryClient) -> None:
+    rows = (
+        "prompt,answer,stars,pool\nWhat runs?,A river.,4,nonesuch\nWhat sits?,A stone.,2,\nWhat is,it,a bee,4,logic\n"
+    )
+
+    said = refused(terminal, rows, "--score", "stars")
+
+    for one in ("--scale LOW:HIGH", "say it with --at-least", "line 3: no pool", "line 4: more cells", "'nonesuch'"):
+        assert one in said
+    assert memory.stats().total == 0
 
 
 def test_the_kind_of_an_agent_is_checked_before_anything_comes_in(terminal: Terminal, memory: MemoryClient) -> None:

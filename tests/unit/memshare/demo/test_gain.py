@@ -115,7 +115,7 @@ def test_a_question_counts_once_for_a_memory_in_however_many_stages_it_was_right
     for one in library.of("train"):
         by_query.setdefault(one.query.number, []).append(one)
     brought, once, twice, *_ = next(found for found in by_query.values() if len(found) > 2)
-    memory = Memory(id=UUID(int=1), pool="library", prompt=brought.text, answer=brought.sql, created=1)
+    memory = Memory(id=UUID(int=1), pool="sql", prompt=brought.text, answer=brought.sql, created=1)
     stages = [DemoStage("shared", "shared", 2), DemoStage("learnt", "learnt", 2)]
     stages[0].asked += [GainQuestion(one, True, (memory.id,), None) for one in (once, twice)]
     stages[1].asked += [GainQuestion(once, True, (memory.id,), None)]

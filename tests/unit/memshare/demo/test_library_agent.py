@@ -27,6 +27,7 @@ def test_a_program_says_which_queries_of_the_library_are_right(tmp_path: Path) -
     require_checks([rubric])
 
     assert (agent.pool, rubric.approved) == (POOL, True)
+    assert AGENT == POOL, "people have one name to remember"
     for answer, points in ((one.sql, 100), (another.sql, 0), ("I do not know.", 0)):
         score = grade(ScriptedChat(), rubric, 81, PairToGrade(None, one.text, answer), votes=1)
         assert (score.total, score.model) == (points, PROGRAM)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from memshare.files.graded.choosing import (
 )
 from memshare.files.graded.runs import _ANSWERS, _PROMPTS, StepText, records_of
 from memshare.files.graded.sources import graded_runs, number_of
-from memshare.files.json_lines import is_table, read_bytes
+from memshare.files.json_lines import ANSWER, PROMPT, is_table, read_bytes, read_objects
 from memshare.files.pairs import SAME
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import CriterionScore, Score
@@ -59,13 +60,14 @@ def test_the_only_score_need_not_be_named_and_a_verdict_needs_no_value() -> None
         ({"score": "good", "scale": "5"}, "'5' is no scale"),
         ({"score": "good", "scale": "5:1"}, "'5:1' is no scale"),
         ({"score": "good", "scale": "1:nan"}, "'1:nan' is no scale"),
-        ({"score": "good", "scale": "1:3"}, "'good' of t2 is 4, outside of the scale 1:3"),
+        ({"score": "good", "scale": "1:3"}, "'good' of t2 is outside of the scale 1:3: values go from 1 to 4"),
         ({"score": "good", "scale": "1:5"}, "from which 'good' on.* from 1 to 4, half of them 2.5 or more"),
     ],
 )
 def test_what_is_not_clear_is_asked_of_the_person(wanted: dict[str, str], said: str) -> None:
-    with pytest.raises(BadInput, match=said):
-        chosen(trace(1, good=[1], tone=[0.5]), trace(2, good=[4]), **wanted)
+    found = chosen(trace(1, good=[1], tone=[0.5]), trace(2, good=[4]), **wanted)
+
+    assert any(re.search(said, fault) for fault in found.faults)
 
 
 def test_a_score_is_mapped_from_its_scale_to_a_hundred() -> None:
@@ -265,7 +267,7 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
         (b"a\nb\n", "neither JSON nor a table"),
         (b"a,a\nb,c\n", ":1: the header has two columns 'a'"),
         (b"prompt,Prompt\nb,c\n", ":1: the header has two columns 'prompt'"),
-        (b"a,b\n1,2,3\n", ":2: 3 cells, and the header has 2 columns"),
+        (b"a,b\n1,2,3\n", r":2: more cells than the header has columns \(2\)"),
         (b'a,b\n1,2\n1,"2\n3,4\n', ":3: no row of a table: .* a quote in it is written twice"),
         (b'{"id": "1", "input": NaN}', ":1: NaN is no JSON"),
         (b'{"id": 1}\n{"id": 1, "id": 2}\n[]\n', ":2: the key 'id' stands twice(.|\n)*:3: expected a JSON object"),
@@ -324,5 +326,50 @@ def test_an_object_over_several_lines_and_a_page_of_an_api_are_taken_apart() -> 
 
 
 def test_a_table_without_the_columns_is_told_its_own_and_those_expected() -> None:
-    with pytest.raises(BadInput, match=r"a\.csv has the columns 'frage', 'antwort'\. Expected is a row with"):
+    with pytest.raises(
+        BadInput, match=r"a\.csv has the columns 'frage', 'antwort'\. Expected is a row with"
+    ) as refused:
         graded_runs(records_of("frage,antwort\nWas?,Das.\n", "a.csv", "table"), "table", "a.csv")
+
+    assert [name for name in (*PROMPT, *ANSWER) if repr(name) not in str(refused.value)] == []
+
+
+WRONG = """prompt,answer,stars,pool
+What runs?,A river.,4,logic
+What sits?,A stone.,2,
+What flies?,A bird, or a bee.,5,logic
+What swims?,A fish.,3,
+What falls?,Rain.,5,logic,,again
+What stands?,A tree.,1,logic
+What lies?,A "dog".,,
+What barks?,A dog, or a tree.,5,logic
+What burns?,A fire, or a lamp.,5,logic
+"""
+
+
+def test_all_kinds_of_faults_of_a_table_are_told_at_once_with_their_first_lines_and_how_many() -> None:
+    runs = graded_runs(records_of(WRONG, "a.csv", "table"), "table")
+
+    found = choose(runs, RunChoice("table", "stars"), {"logic": "logic"}, "me", 100)
+
+    scale, least, pool, cells = found.faults
+    assert "from 1 to 4. Say the scale of 'stars'" in scale
+    assert "from which 'stars' on?" in least
+    assert cells.startswith("line 4, line 6, line 9 and 1 more: more cells than the header has columns (4).")
+    assert pool.startswith("line 3, line 5, line 8: no pool: ")
+    assert "there are logic" in pool
+
+
+def test_a_header_without_the_columns_is_told_with_the_rows_that_are_wrong() -> None:
+    with pytest.raises(BadInput, match=r"has the columns 'a', 'b'\..*\n.*a\.csv:3: more cells"):
+        graded_runs(records_of("a,b\n1,2\n1,2,3\n", "a.csv", "table"), "table", "a.csv")
+
+
+def test_each_wrong_row_of_tasks_in_a_table_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.csv"
+    file.write_text("agent,prompt\nlogic,a,b\nlogic,What runs?\nlogic,c,d\n", "utf-8")
+
+    found, faults = read_objects(file, "the line", dict)
+
+    assert found == [(3, {"agent": "logic", "prompt": "What runs?"})]
+    assert [fault.split(":")[1] for fault in faults] == ["2", "4"]

@@ -18,7 +18,8 @@ What = Literal["task", "standard answer", "seed", "re-grading"]
 
 A re-grading is of a memory that there is: nothing is answered.
 """
-State = Literal["queued", "asked", "answered", "graded", "cancelled", "settled", "dead"]
+State = Literal["queued", "asked", "answered", "unanswered", "graded", "cancelled", "settled", "dead"]
+"""Unanswered is a task that has only a sentence as its end: there is no model, and no memory is near enough."""
 
 
 class JourneyFields(Message):

@@ -240,7 +240,8 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
     """The hops that ended, in their order, and the hops to come while the journey goes on."""
     yield HopShown("submitted", journey.submitted, None)
     before = journey.submitted
-    done = {SCORE.name: journey.score is not None, SETTLE.name: journey.outcome in REMEMBERED}
+    done = {ANSWER.name: journey.state != "unanswered", SCORE.name: journey.score is not None}
+    done[SETTLE.name] = journey.outcome in REMEMBERED
     for name, at in sorted(journey.hops.items(), key=lambda one: one[1]):
         ended = ENDED.get(name, name)
         yield HopShown(ended if done.get(name, True) else f"not {ended}", at, max(at - before, 0.0))

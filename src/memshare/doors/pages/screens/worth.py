@@ -19,6 +19,7 @@ from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
 from memshare.operations.sharing import recall
 from memshare_broker.errors import BadInput
+from memshare_broker.settings import OFFLINE
 from memshare_memory.belief.lift import AT_RANDOM
 
 HERE = "/worth"
@@ -65,6 +66,7 @@ def worth(visit: Visit) -> Screen:
             "learnt": learnt,
             "missing": missing,
             "jobs": visit.jobs,
+            "is_offline": {one.trainer_model for one in backend.client.workers()} - {None} == {OFFLINE},
             "pools": visit.pools or (),
             "query": visit.field("query"),
             "pool": visit.field("pool"),

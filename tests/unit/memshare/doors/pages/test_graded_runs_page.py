@@ -165,6 +165,50 @@ def test_doubled_rows_and_a_pool_without_agents_are_said_at_the_first_look(here:
     assert "Left out: the same pair again 1" in text_of(sent(here, "q.jsonl", lines, new_pool="yes"))
 
 
+def test_all_kinds_of_faults_of_a_table_are_told_at_the_first_look_and_over_rest(here: TestClient) -> None:
+    raw = (
+        b"prompt,answer,stars,pool\nWhat runs?,A river.,4,nonesuch\nWhat sits?,A stone.,2,\nWhat flies?,A,bee,4,logic\n"
+    )
+
+    seen = text_of(sent(here, "pairs.csv", raw, pool="", score="stars"))
+
+    form = {"lines": raw.decode(), "source": "table", "score": "stars"}
+    rest = here.post("/v1/memories/import", json=form, headers=FROM_PAGE)
+    looked = here.post("/v1/memories/import", json=form | {"dry_run": True}, headers=FROM_PAGE)
+    assert (rest.status_code, looked.status_code, len(looked.json()["refused"])) == (422, 200, 5)
+    for said in (seen, rest.json()["detail"], str(looked.json()["refused"])):
+        assert "from 2 to 4" in said, "the scale"
+        assert "from which 'stars' on?" in said.replace("\\'", "'")
+        assert "line 4: more cells than the header has columns" in said
+        assert "line 3: no pool" in said
+        assert "nobody has the pool 'nonesuch' (1 line)" in said.replace("\\'", "'")
+
+
+def test_where_nothing_is_new_that_is_said_and_there_is_no_button(here: TestClient) -> None:
+    lines = {"lines": TABLE.decode(), "source": "table", "pool": "logic", "new_pool": True}
+    assert here.post("/v1/memories/import", json=lines, headers=FROM_PAGE).json()["new"] == 1
+
+    again = sent(here, "pairs.csv", TABLE, pool="logic")
+
+    assert "Nothing is new: all of it is there already." in text_of(again)
+    assert 'name="seen"' not in again
+    assert 'type="file"' in again, "another one can be chosen"
+
+
+def test_a_file_that_was_looked_at_is_taken_though_its_lines_end_in_two_characters_then(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    head, line = "prompt,answer\n", "a,b\n"
+    text = head + line * ((1_000_000 - len(head)) // len(line))
+    assert "Bring 1 new memory in" in sent(here, "pairs.csv", text.encode(), pool="logic")
+
+    form = {"pool": "logic", "source": "table", "seen": "yes", "lines": text.replace("\n", "\r\n")}
+    done = here.post("/pool/import", files={name: (None, one) for name, one in form.items()}, headers=FROM_PAGE)
+
+    assert "Brought in: 1 new memory" in text_of(done.text)
+    assert memory.stats().total == 1
+
+
 def test_a_kind_that_its_agent_does_not_have_is_refused(here: TestClient, memory: MemoryClient) -> None:
     given = {"pool": "logic", "prompt": "What runs?", "answer": "A river.", "agent": "logic", "kind": "ridle"}
 

@@ -11,8 +11,9 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared, Lesson
-from memshare_broker.wire.messages import Usage
+from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened, bury
@@ -221,3 +222,20 @@ def test_what_is_asked_again_is_not_said_to_be_without_memories_before_it_is_ans
     assert "This one Not answered yet." in waiting
     assert "waiting waits" not in listed
     assert "This one, without memories" in text_of(here.get("/journeys/t2?beside=t1").text)
+
+
+def test_what_nothing_is_near_enough_to_is_not_called_answered(here: TestClient, backend: Backend) -> None:
+    far = Answer(
+        task_id="t1", agent="logic", kind="riddle", answer="Nothing near enough (nearest: 0.12).", model=OFFLINE,
+        retriever_version=0, memories=(), usage=Usage(), seconds=0.1, verified=False,
+    )  # fmt: skip
+    backend.client.ledger.open(entry("t1", "answer"))
+    record(backend, "t1", "answer", far)
+
+    page = here.get("/journeys/t1").text
+    assert "<span>not answered</span>" in page
+    assert "As it was sent" not in page, "no model was sent anything"
+    assert '<span class="state unanswered">nothing near enough</span>' in here.get("/").text
+    for wanted, found in (("unanswered", 1), ("answered", 0)):
+        listed = here.get(f"/v1/journeys?state={wanted}").json()["journeys"]
+        assert [one["state"] for one in listed] == [wanted] * found

@@ -36,7 +36,7 @@ def test_an_address_without_a_page_is_a_page_with_the_menu_and_for_programs_a_pr
     assert here.get("/nope").json()["title"] == "Not Found"
     tokened("viewer", "recall")
     stranger = here.get("/nope", headers=BROWSER, follow_redirects=False)
-    assert (stranger.status_code, stranger.headers["location"]) == (303, "/sign-in")
+    assert (stranger.status_code, stranger.headers["location"]) == (303, "/sign-in?to=%2Fnope")
 
 
 def test_all_pools_have_a_column_that_one_has_not_and_what_nothing_has_takes_no_column(

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import html
 import json
 import re
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 import pytest
 import redis
@@ -26,7 +27,7 @@ def elsewhere(backend: Backend) -> TestClient:
 
 def test_a_token_becomes_a_session_that_ends_with_it(elsewhere: TestClient, backend: Backend) -> None:
     token = backend.tokens.create("ada", ("recall",), None)
-    assert elsewhere.get("/now").headers["location"] == "/sign-in"
+    assert elsewhere.get("/now").headers["location"] == "/sign-in?to=%2Fnow"
 
     answer = elsewhere.post("/sign-in", content=f"token={token}")
     assert answer.status_code == 303
@@ -36,7 +37,38 @@ def test_a_token_becomes_a_session_that_ends_with_it(elsewhere: TestClient, back
 
     backend.tokens.revoke("ada")
     backend.tokens.create("ada", ("admin",), None)
-    assert elsewhere.get("/now").headers["location"] == "/sign-in"
+    assert elsewhere.get("/now").headers["location"] == "/sign-in?to=%2Fnow"
+
+
+def test_who_signs_in_goes_on_to_where_they_were_going(elsewhere: TestClient, backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("recall",), None)
+    asked = elsewhere.get("/journeys/a%25b?memories=1&x=%26").headers["location"]
+    form = elsewhere.get(asked).text
+    to = html.unescape(re.findall(r'name="to" value="([^"]*)"', form)[0])
+
+    wrong = elsewhere.post("/sign-in", content=urlencode({"token": "msh_ada_x", "to": to})).text
+    right = elsewhere.post("/sign-in", content=urlencode({"token": token, "to": to}))
+
+    assert f'name="to" value="{html.escape(to)}"' in wrong
+    assert right.headers["location"] == "/journeys/a%25b?memories=1&x=%26"
+
+
+@pytest.mark.parametrize(
+    "to", ["https://evil.example", "//evil.example", "/\\evil.example", "evil.example", "javascript:alert(1)", ""]
+)
+def test_who_signs_in_is_sent_to_no_other_site(elsewhere: TestClient, backend: Backend, to: str) -> None:
+    token = backend.tokens.create("ada", ("recall",), None)
+
+    assert elsewhere.post("/sign-in", content=urlencode({"token": token, "to": to})).headers["location"] == "/"
+
+
+@pytest.mark.parametrize("to", ["/\t/evil.example", "/\r\n/evil.example"])
+def test_what_a_browser_would_leave_out_of_an_address_stays_in_it(
+    elsewhere: TestClient, backend: Backend, to: str
+) -> None:
+    token = backend.tokens.create("ada", ("recall",), None)
+
+    assert elsewhere.post("/sign-in", content=urlencode({"token": token, "to": to})).headers["location"][:2] == "/%"
 
 
 def test_redis_has_neither_the_token_nor_the_cookie(
@@ -60,7 +92,7 @@ def test_a_session_that_was_ended_is_worth_nothing(elsewhere: TestClient, backen
     elsewhere.post("/sign-out")
 
     elsewhere.cookies.set(COOKIE, cookie)
-    assert elsewhere.get("/now").headers["location"] == "/sign-in"
+    assert elsewhere.get("/now").headers["location"] == "/sign-in?to=%2Fnow"
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", ""])
@@ -92,7 +124,7 @@ def test_a_session_by_https_has_a_cookie_that_no_other_port_can_set(backend: Bac
     value = browser.cookies[f"__Host-{COOKIE}"]
     browser.cookies.clear()
     browser.cookies.set(COOKIE, value)
-    assert browser.get("/now").headers["location"] == "/sign-in"
+    assert browser.get("/now").headers["location"] == "/sign-in?to=%2Fnow"
 
 
 def test_by_https_a_session_that_began_by_http_counts_for_nothing(elsewhere: TestClient, backend: Backend) -> None:
@@ -100,7 +132,7 @@ def test_by_https_a_session_that_began_by_http_counts_for_nothing(elsewhere: Tes
     elsewhere.post("/sign-in", content=f"token={token}", headers=by_http(elsewhere))
     assert elsewhere.get("/now").status_code == 200
 
-    assert elsewhere.get("/now", headers=by_https).headers["location"] == "/sign-in"
+    assert elsewhere.get("/now", headers=by_https).headers["location"] == "/sign-in?to=%2Fnow"
     refused = elsewhere.post("/sign-in", content=f"token={token}", headers=by_http(elsewhere) | by_https)
     assert refused.status_code == 403
 
@@ -195,7 +227,7 @@ def test_who_may_do_everything_sees_and_ends_the_sessions_of_a_token(elsewhere: 
     assert elsewhere.get("/access").status_code == 200
     elsewhere.cookies.clear()
     elsewhere.cookies.set(COOKIE, stolen)
-    assert elsewhere.get("/now").headers["location"] == "/sign-in"
+    assert elsewhere.get("/now").headers["location"] == "/sign-in?to=%2Fnow"
 
 
 def test_who_comes_through_a_proxy_that_sends_their_token_needs_no_sign_in(backend: Backend) -> None:
@@ -215,4 +247,4 @@ def test_who_comes_through_a_proxy_that_sends_their_token_needs_no_sign_in(backe
         proxied.post("/access/ada/sign-out", headers=own | form | {"Origin": "https://evil.example"}).status_code == 403
     )
     for nobody in ({}, {"Authorization": "Bearer "}):
-        assert proxied.get("/access", headers=nobody).headers["location"] == "/sign-in"
+        assert proxied.get("/access", headers=nobody).headers["location"] == "/sign-in?to=%2Faccess"

@@ -99,6 +99,18 @@ def test_where_no_task_can_count_nothing_is_promised(
     assert [(one["needs"], one["more"]) for one in counted] == [(None, 450)] * 2, "some were counted"
 
 
+@pytest.mark.parametrize(
+    ("model", "said"), [(OFFLINE, "No model is set, so answers become none"), (MODEL, "Each accep")]
+)
+def test_without_a_model_no_lesson_is_promised(
+    here: TestClient, redis_client: redis.Redis, model: str, said: str
+) -> None:
+    about = {"pid": 1, "incarnation": "life", "queues": ("trainer",)}
+    announce(redis_client, Presence(node="trainer@x", trainer_model=model, **about))
+
+    assert f"No pool has had a lesson yet. {said}" in text_of(here.get("/worth").text)
+
+
 def test_what_is_missing_is_told_in_tasks_and_days(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
