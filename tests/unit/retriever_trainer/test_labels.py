@@ -140,4 +140,5 @@ def test_a_lesson_that_brings_its_labels_asks_no_model() -> None:
     lesson = labelled("right", "wrong").model_copy(update={"labels": (0.0, 0.8)})
 
     assert Labeller(chat, way="logprobs").label(lesson) == Labels((0.0, 0.8), "answers alike", Usage())
-    assert not chat.asked_for_first_tokens and not chat.conversations
+    assert not chat.asked_for_first_tokens
+    assert not chat.conversations
