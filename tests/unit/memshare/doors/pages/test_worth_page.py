@@ -100,7 +100,7 @@ def test_where_no_task_can_count_nothing_is_promised(
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [(OFFLINE, "No model is set, so answers become none"), (MODEL, "Each accep")]
+    ("model", "said"), [(OFFLINE, "No model is set, so pairs become one only"), (MODEL, "Each accep")]
 )
 def test_without_a_model_no_lesson_is_promised(
     here: TestClient, redis_client: redis.Redis, model: str, said: str
