@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -160,9 +159,7 @@ LEAST_SHARE = 1 / 16  # of new memories of a pool that has learnt much, so that 
 IN_VAIN = 5  # calls for labels in a row that taught nothing; after more, ever fewer are made
 FEWEST_CANDIDATES = 2  # a lesson says that one is better than another
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer; enough to see what it is like
-RUNS = (1, 2, 3)  # words and signs of answers that are compared
 FEWEST_WORDS = 4  # of an answer that is made in some way; "yes" or a number is the answer to anything
-UNLIKE = 0.1  # share of an answer's runs that are others, from which on an example misleads rather than helps
 EVIDENCE_AT_ONCE = 10  # words of evidence that are worth a message of their own
 
 
@@ -266,24 +263,22 @@ def for_evidence(
 
 
 def made_otherwise(answer: str, others: Sequence[str]) -> tuple[float, ...]:
-    """How much each other answer is made otherwise, as P(¬Y) from 0 to 1; nothing where that tells none apart.
+    """P(¬Y) of other answers: 0 of one that is the same but for what it is about, else 1; nothing where all are alike.
 
-    The target similarity of Synchromesh (arXiv 2201.11227), of any text: the share of words, signs and runs of them
-    that two have in common (Dice), but for quoted strings, names and numbers, which are what an answer is about.
+    The target similarity of Synchromesh (arXiv 2201.11227), of any text, at its strictest: quoted strings, names and
+    numbers are what an answer is about. One word more of others would be taken for a frame: "Dear customer, …".
     """
-    own, *rest = (_made(text) for text in (answer, *others))
-    if sum(len(run) == 1 and run[0].isalpha() for run in own.elements()) < FEWEST_WORDS:
+    own = _made(answer)
+    if sum(part.isalpha() for part in own) < FEWEST_WORDS:
         return ()
-    shared = (2 * (own & one).total() / (own.total() + one.total()) for one in rest)
-    values = tuple(min((1 - share) / (2 * UNLIKE), 1.0) for share in shared)
-    return values if min(values) < 0.5 < max(values) else ()
+    values = tuple(float(_made(text) != own) for text in others)
+    return values if len({*values}) > 1 else ()
 
 
 @lru_cache(maxsize=1_000)
-def _made(text: str) -> Counter[tuple[str, ...]]:
-    """The runs of an answer; words in capitals alone, as of SQL, are no names."""
-    parts = re.findall(rf"{MASK}|\w+|[^\w\s]", masked(_IN_CAPITALS.sub(lambda word: word[0].lower(), text)))
-    return Counter(tuple(parts[at : at + size]) for size in RUNS for at in range(len(parts) - size + 1))
+def _made(text: str) -> tuple[str, ...]:
+    """The words and signs of an answer; words in capitals alone, as of SQL, are no names."""
+    return tuple(re.findall(rf"{MASK}|\w+|[^\w\s]", masked(_IN_CAPITALS.sub(lambda word: word[0].lower(), text))))
 
 
 _IN_CAPITALS = re.compile(r"\b[A-Z]{2,}\b")

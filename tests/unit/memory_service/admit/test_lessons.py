@@ -88,8 +88,14 @@ LENT = "SELECT COUNT(*) FROM loans WHERE due > 30"
 def test_answers_that_differ_in_names_quotes_and_numbers_alone_are_made_alike() -> None:
     assert made_otherwise(ABBOTT, [TACHIYAMA, LENT]) == (0, 1)
     assert made_otherwise(LENT, [LENT.replace("30", "7"), LENT.replace("COUNT", "AVG"), ABBOTT])[0] == 0
-    [almost, _] = made_otherwise(ABBOTT, [TACHIYAMA.replace("by title", "by title, id"), LENT])
-    assert 0 < almost < 0.5, "one column more is another answer, but not an answer to something else"
+    assert made_otherwise(ABBOTT, [TACHIYAMA, TACHIYAMA.replace("title from", "id from")]) == (0, 1)
+
+
+def test_a_frame_that_answers_share_does_not_make_them_alike() -> None:
+    frame = "Hi there, thanks for reaching out. Go to page {} and choose option {}. Have a great day, your team."
+    said = [frame.format("warranty", 4), frame.format("newsletter", 4), frame.format("warranty", 7)]
+
+    assert made_otherwise(frame.format("warranty", 1), said) == (0, 1, 0)
 
 
 def test_answers_of_a_few_words_and_answers_that_all_differ_tell_nothing() -> None:
