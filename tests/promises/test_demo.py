@@ -65,6 +65,7 @@ def test_a_demo_that_is_ended_says_what_stays(tmp_path: Path) -> None:
     said = " ".join(demo.communicate(timeout=patient(60))[0].split())
     assert demo.returncode == 130
     assert "Ended early. Measured: nothing yet." in said
+    assert f"MEMSHARE_AGENTS_DIR={tmp_path / 'home-demo' / 'agents'} memshare up" in said
     assert f"{str(tmp_path / 'home-demo')!r} stays; the next demo begins anew." in said
 
 

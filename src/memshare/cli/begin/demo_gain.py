@@ -186,7 +186,10 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     def say_what_stays(kind: type[BaseException] | None, *_: object) -> None:
         if kind is KeyboardInterrupt:
             stays = "the next demo begins anew" if data is None else "the next demo needs another folder"
-            out.print(f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; {stays}.")
+            out.print(
+                f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; {stays}. Go on with what it has:"
+            )
+            out.print(f"  MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents} memshare up", soft_wrap=True)
 
     with contextlib.ExitStack() as open_until_done:
         open_until_done.push(say_what_stays)

@@ -84,7 +84,8 @@ def show_graded(found: GradedFile, source: Source, fresh: Sequence[Memory], *, d
 
 def _by(found: GradedFile) -> str:
     if found.score is None:
-        return " They have no score."
+        graded = any(one.score is not None for one in found.memories)
+        return " Their scores are by the programs of the agent's rubric." if graded else " They have no score."
     low, high = found.scale
     least = "" if found.at_least is None else f" from {found.at_least:g}"
     return f" By {found.score!r}{least}, on a scale of {low:g} to {high:g}, which is 0 to 100 here."

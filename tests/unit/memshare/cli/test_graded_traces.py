@@ -9,10 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from memshare.cli.curate.graded_traces import show_graded
+from memshare.files.graded.choosing import GradedFile
 from memshare.files.pairs import SAME
 from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory, memory_id
 from memshare_memory.stores.store import Where
 from tests.support.terminal import Terminal
 
@@ -206,3 +209,14 @@ def test_a_workbook_is_named_in_the_words_of_the_page(terminal: Terminal, comman
 
     assert 'Save a workbook as "CSV UTF-8".' in said
     assert "iconv" not in said
+
+
+@pytest.mark.parametrize(("score", "said"), [(None, "They have no score."), (100.0, "by the programs of the agent's")])
+def test_what_a_rubrics_programs_graded_has_a_score(
+    score: float | None, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = Memory(id=memory_id("logic", "1+1", "2"), pool="logic", prompt="1+1", answer="2", created=0, score=score)
+
+    show_graded(GradedFile([one], {}, {}, None, None, (0, 1)), "table", [one], dry_run=False, as_json=False)
+
+    assert said in " ".join(capsys.readouterr().out.split())
