@@ -48,7 +48,7 @@ def retrievers(backend: Backend, caller: Caller) -> RetrieversReply:
         trial=trial and TrialReply(**_told(trial, set(TrialReply.model_fields))),
         pools=tuple(
             RetrieverReply(
-                **one.model_dump(include={"version", "fault", "versions", "lessons"}),
+                **one.model_dump(include={"version", "fault", "versions", "lessons", "labelled_by"}),
                 pool=name,
                 why=next((of.lesson.reason for of in one.updates[::-1] if of.lesson.outcome == "no update"), None),
                 accuracy_untrained=one.held_out_accuracy.untrained,

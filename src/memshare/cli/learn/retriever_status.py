@@ -116,7 +116,8 @@ def _held_out(pool: PoolStatus) -> str:
         return "– (nothing is held out yet)"
     learnt = f" → {_figure(found.in_use)} ± {_figure(found.error)} with version {pool.version}" if pool.version else ""
     on = f"{counted(found.lessons, 'lesson')} and {counted(found.outcomes, 'outcome')}"
-    return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {on} never trained on"
+    alike = " (by answers alike: how often its answer is made alike)" if "answers alike" in pool.labelled_by else ""
+    return f"{_figure(found.untrained)} by the encoder alone{learnt}, on {on} never trained on{alike}"
 
 
 def _counts(pool: PoolStatus) -> str:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from memshare.cli.learn import retriever
 from memshare.cli.learn.retriever import app
-from memshare.cli.learn.retriever_status import _submitters, chart
+from memshare.cli.learn.retriever_status import _held_out, _submitters, chart
 from memshare_broker.errors import MemshareError
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import OFFLINE, Settings, load_settings
@@ -22,7 +22,7 @@ from memshare_memory.stores.store import Layout
 from memshare_trainer.consolidation.consolidation_state import Consolidated, Trial, tried
 from memshare_trainer.learn import LearnStage
 from memshare_trainer.lesson import Figure
-from memshare_trainer.status import PoolStatus
+from memshare_trainer.status import HeldOutAccuracy, PoolStatus
 from tests.support.lessons import ENCODER as FORMS
 from tests.support.lessons import FormLabeller, lesson, make_worse
 
@@ -110,6 +110,16 @@ def test_status_for_people_has_a_chart_the_versions_and_why_updates_failed(
     assert "how often what is shown first helps on the older lessons would fall from" in " ".join(shown.split())
     assert "There is no version before" not in shown
     assert "± is one standard error: of a difference (→), a worth or a mean." in " ".join(shown.split())
+
+
+def test_the_figure_of_lessons_by_answers_alike_says_what_it_is_of() -> None:
+    figure = HeldOutAccuracy(untrained=0.5, in_use=0.7, error=0.1, lessons=3, outcomes=0)
+    alike, json_ = (
+        _held_out(PoolStatus.model_construct(version=1, held_out_accuracy=figure, labelled_by={way: 30}))
+        for way in ("answers alike", "json")
+    )
+
+    assert alike == f"{json_} (by answers alike: how often its answer is made alike)"
 
 
 def test_the_worth_of_a_submitter_stands_with_its_error_and_of_how_many_words_it_is() -> None:

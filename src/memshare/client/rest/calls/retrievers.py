@@ -27,6 +27,7 @@ class RetrieverReply(Message):
     fault: str | None = Field(description="why nobody can use that version, if so")
     versions: tuple[VersionReply, ...]
     lessons: dict[str, int] = Field(description="how many came to what")
+    labelled_by: dict[str, int] = Field(default={}, description="how many lessons have labels made in which way")
     why: str | None = Field(default=None, description="why the last of those without an update was none")
     accuracy_untrained: float | None
     accuracy: float | None

@@ -25,8 +25,10 @@ from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Usage
 from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
+from memshare_trainer.labels import Labeller
 from memshare_trainer.learn import LearnStage
-from tests.support.lessons import ENCODER, FormLabeller, lesson
+from tests.support.lessons import ENCODER, FormLabeller, helps, lesson
+from tests.support.scripted_chat import ScriptedChat
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import MODEL, answered, entry, graded, record, text_of
 
@@ -433,6 +435,23 @@ def test_all_but_the_last_three_versions_are_folded(
     assert places == sorted(places)
     assert [place < older for place in places] == [True] * 3 + [False] * (len(newest) - 3)
     assert f"on {pool['held_out']} lessons and 0 outcomes never trained on" in text_of(page)
+
+
+def test_a_figure_of_answers_made_alike_is_not_called_help(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    encoder = encoder_in_use(backend.settings, redis_client)
+    stage = LearnStage(redis_client, Labeller(ScriptedChat()), kept=2_000, keep_days=1)
+    for number in range(31):
+        told = lesson(number, "logic").model_dump_json().replace(ENCODER, encoder)
+        task = LessonTask.model_validate_json(told)
+        alike = tuple(float(not helps(one, task)) for one in task.candidates)
+        stage.run(f"alike {number}", task.model_copy(update={"labels": alike}))
+
+    [pool] = here.get("/v1/retrievers").json()["pools"]
+    assert pool["labelled_by"] == {"answers alike": 31}
+    said = "of 31 it is known that the answer is made alike, and not that it helps"
+    assert said in text_of(here.get("/worth").text)
 
 
 def test_a_lesson_that_was_no_update_says_why(here: TestClient, backend: Backend, redis_client: redis.Redis) -> None:
