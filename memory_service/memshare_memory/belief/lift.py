@@ -133,11 +133,11 @@ class Side(NamedTuple):
 NO_TASKS = Side(0, 0, 0)
 
 
-def squared_errors(one: Side, other: Side) -> tuple[float, float]:
+def squared_errors(shown: Side, without: Side) -> tuple[float, float]:
     """The variances of both means, for two tasks or more on each side; neither has less spread than both together."""
-    both = one, other
-    spread = sum(side.squared_error * side.tasks * (side.tasks - 1) for side in both) / (one.tasks + other.tasks - 2)
-    return max(one.squared_error, spread / one.tasks), max(other.squared_error, spread / other.tasks)
+    sums = sum(side.squared_error * side.tasks * (side.tasks - 1) for side in (shown, without))
+    spread = sums / (shown.tasks + without.tasks - 2)
+    return max(shown.squared_error, spread / shown.tasks), max(without.squared_error, spread / without.tasks)
 
 
 def together(sides: Iterable[Side]) -> Side:
@@ -271,7 +271,7 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
         reach = 0.0
         if min(row[0].tasks, some.tasks) >= TOLD_FROM:
             difference = some.mean - row[0].mean
-            reach = T_LEAST * sqrt(sum(squared_errors(row[0], some)))
+            reach = T_LEAST * sqrt(sum(squared_errors(some, row[0])))
         counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
         found.append(
             Tried(
