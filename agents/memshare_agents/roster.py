@@ -90,6 +90,7 @@ class Agent(AgentPools, TomlForm):
             rubric=self.rubric,
             question_concepts=self.question_concepts,
             invented=tuple(kind for kind, claimed in claims.items() if not claimed),
+            memories=self.memories,
         )
 
 

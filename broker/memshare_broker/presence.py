@@ -48,6 +48,8 @@ class AgentCard(AgentPools, Message):
     question_concepts: bool = True
     invented: tuple[str | None, ...] = ()
     """The kinds of tasks whose answers claim nothing of the world; None is a task without a kind."""
+    memories: int | None = None
+    """How many a task is shown, where its file fixes it."""
 
     def require_kind(self, kind: str | None) -> None:
         """Raises `BadInput` where the agent has no such kind of tasks."""

@@ -3,9 +3,10 @@
 Compared are graded tasks of which one memory might have been withheld: those that were shown all of their memories, and
 those that were not shown one of them; and where chance took the number of memories, tasks with some and with none.
 Chance alone decides which is which, so the difference of the mean scores is what memories did. With s₁² and s₂² the
-variances of the two groups and n₁ and n₂ their tasks, its standard error is that of Welch:
+variances of the two groups, s² that of both together, each about its own mean, and n₁ and n₂ their tasks (a few that
+happen to be alike would else make it certain that all others are):
 
-    lift = mean of those shown all - mean of those without one,    error = √(s₁²/n₁ + s₂²/n₂).
+    lift = mean of those shown all - mean of those without one,    error = √(max(s₁², s²)/n₁ + max(s₂², s²)/n₂).
 
 Forgetting a submitter's tasks does not undo what they counted here: chance put them on either side.
 """
@@ -132,6 +133,13 @@ class Side(NamedTuple):
 NO_TASKS = Side(0, 0, 0)
 
 
+def squared_errors(shown: Side, without: Side) -> tuple[float, float]:
+    """The variances of both means, for two tasks or more on each side; neither has less spread than both together."""
+    sums = sum(side.squared_error * side.tasks * (side.tasks - 1) for side in (shown, without))
+    spread = sums / (shown.tasks + without.tasks - 2)
+    return max(shown.squared_error, spread / shown.tasks), max(without.squared_error, spread / without.tasks)
+
+
 def together(sides: Iterable[Side]) -> Side:
     """The sums of all of these; of no tasks where there are none."""
     return Side(*map(sum, zip(NO_TASKS, *sides, strict=True)))
@@ -142,7 +150,7 @@ def _read(text: str | bytes | None, needed: int) -> Lift:
     points = error = None
     if min(shown.tasks, withheld.tasks) >= needed:
         points = shown.mean - withheld.mean
-        error = sqrt(shown.squared_error + withheld.squared_error)
+        error = sqrt(sum(squared_errors(shown, withheld)))
     return Lift(points=points, error=error, shown=int(shown.tasks), withheld=int(withheld.tasks), needed=needed)
 
 
@@ -263,7 +271,7 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
         reach = 0.0
         if min(row[0].tasks, some.tasks) >= TOLD_FROM:
             difference = some.mean - row[0].mean
-            reach = T_LEAST * sqrt(row[0].squared_error + some.squared_error)
+            reach = T_LEAST * sqrt(sum(squared_errors(some, row[0])))
         counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
         found.append(
             Tried(

@@ -136,7 +136,7 @@ STUDENT = "openai:student"  # of the demo
 class HelpReply(Message):
     """How much better graded tasks did with memories than without, in points of 0 to 100.
 
-    The same questions were asked with `remember` false, both without memories and with some; from other tasks chance
+    The same questions were asked with `remember` false, both without memories and shown some; from other tasks chance
     withheld all memories, the only one that there was, or one beside others that were shown: that tells what one more
     does. The difference has its 95 % interval, and is not told below ten tasks on a side.
     """
@@ -158,6 +158,9 @@ class HelpReply(Message):
         default=None, description="of data of a day or more: that these take at the last day's rate"
     )
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
+    shown_none: int = Field(
+        default=0, description="questions asked both ways and left out: with memories, none was shown"
+    )
     needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
     left_out: tuple[str, ...] = Field(
         default=(), description="of all tasks: what only copies memories, where a model of one's own has answered, too"
@@ -177,13 +180,15 @@ class HelpReply(Message):
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 10 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
-        few = f"{10 - min(self.tasks, self.tasks_without)} more on a side"
+        few = f"{10 - min(self.tasks, self.tasks_without)} more on a side{self.so_far}"
         return f"too early: some {self.more:,} more tasks{rate}" if self.more else f"too early: {few}"
 
     @property
     def so_far(self) -> str:
-        """How many of the questions have both answers, while some have one; else nothing."""
-        return f", so far {self.tasks:,} of {self.asked:,}" if self.asked and self.asked > self.tasks else ""
+        """How many of the questions have both answers, while some have one, and how many are left out; else nothing."""
+        asked = (self.asked or 0) - self.shown_none
+        so_far = f", so far {self.tasks:,} of {asked:,}" if asked > self.tasks else ""
+        return f"{so_far}, {self.shown_none:,} left out as shown no memory" if self.shown_none else so_far
 
     @property
     def compared(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from functools import partial
 from math import ceil, sqrt
 from statistics import NormalDist, fmean
@@ -21,7 +21,7 @@ from memshare_broker.delivery.hops import ANSWER, SCORE
 from memshare_broker.delivery.journey_records import recent
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
-from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, together
+from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, squared_errors, together
 
 LEAST = 10  # tasks on each side, below which no difference is told
 RIGHT = 100.0  # the score of an answer that is right, where others have 0
@@ -35,8 +35,9 @@ class Difference(NamedTuple):
     Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
     Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
     Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, and of the same questions Student's. Pairs of one cluster, such as a form of questions, count together
-    (Liang and Zeger, Biometrika 73, 1986).
+    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together, and of the
+    same questions Student's. Pairs of one cluster, such as a form of questions, count together (Liang and Zeger,
+    Biometrika 73, 1986).
     """
 
     points: float
@@ -83,14 +84,16 @@ def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference |
     if min(side.tasks for side in every) < LEAST:
         return None
     shown, without = standardised(strata)
-    points, one, other = shown.mean - without.mean, shown.squared_error, without.squared_error
+    points, errors = shown.mean - without.mean, squared_errors(shown, without)
     if is_right_or_wrong(*every):
         more, fewer = ((side.total / RIGHT + 1) / (side.tasks + 2) for side in (shown, without))
         counts = [(side.tasks, side.tasks**2 * (side.tasks - 1) * side.squared_error) for side in (shown, without)]
         error = sqrt(sum((spread / RIGHT**2 + count + 1) / (count + 2) ** 3 for count, spread in counts))
         return Difference.about(points, RIGHT * (more - fewer), RIGHT * z * error)
-    terms = one**2 / (shown.tasks - 1) + other**2 / (without.tasks - 1)
-    return Difference.about(points, points, student((one + other) ** 2 / terms, z) * sqrt(one + other) if terms else 0)
+    freedom = shown.tasks + without.tasks - 2
+    of = zip(errors, (shown, without), strict=True)
+    terms = sum(one**2 / (side.tasks - 1 if one == side.squared_error else freedom) for one, side in of)
+    return Difference.about(points, points, student(sum(errors) ** 2 / terms, z) * sqrt(sum(errors)) if terms else 0)
 
 
 def of_pairs(
@@ -131,14 +134,17 @@ Measure = Callable[[float], Difference | None]
 
 
 class GradedAnswer(NamedTuple):
-    """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds."""
+    """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds.
+
+    `is_tried` is true if chance might have withheld all of its memories, `is_shown` if it was shown any.
+    """
 
     task: AgentTask
     group: Group
     score: float | None
     at: float
     is_tried: bool
-    """True if chance might have withheld all of its memories."""
+    is_shown: bool
 
 
 def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
@@ -149,8 +155,9 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     withhold = backend.settings.withhold
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
-        tasks, needs = _tasks(backend, caller), _needs(backend)
-    graded = [one for one in tasks if one.score is not None]
+        tasks = _tasks(backend, caller)
+        graded = [one for one in tasks if one.score is not None]
+        needs = _needs(backend, {one.group[0] for one in graded})
     models = {one.group[2] for one in graded} | {of.model or None for of, *_ in counted}
     left_out = models & STAND_INS if models - STAND_INS - {None} else set()
 
@@ -160,11 +167,13 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     without_any = [one for one in tasks if one.task.memories == 0 and not one.task.remember]
     asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in left_out}
     found: list[tuple[HelpReply, Measure]] = []
-    for group, pairs in _paired(graded, groups_of).items():
-        texts, scores = zip(*pairs, strict=True)
-        without, shown = (together(Side(1, one, one**2) for one in of) for of in zip(*scores, strict=True))
-        measure: Measure = partial(of_pairs, scores, clusters=texts)
+    for group, asked_twice in _paired(graded, groups_of).items():
+        pairs = [(text, (before, after)) for text, before, after in asked_twice if after is not None]
+        scores = [both for _, both in pairs]
+        without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
+        measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
         reply = _reply("same questions", group, shown, without, measure(Z))
+        reply = reply.model_copy(update={"shown_none": len(asked_twice) - len(pairs)})
         found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
     sums: defaultdict[tuple[Way, Group], tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
     for (way, agent, kind, model), shown, without in counted:
@@ -198,7 +207,7 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
         found.append((reply, measure))
     out = tuple(sorted(map(str, left_out)))
     found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
-    return tuple(sorted(_of_many(found), key=lambda one: one.agent is not None))
+    return tuple(sorted(_of_many(found), key=lambda one: (one.agent or "", one.kind or "", one.model or "")))
 
 
 def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
@@ -224,13 +233,16 @@ def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: D
     )  # fmt: skip
 
 
-def _needs(backend: Backend) -> str | None:
-    """Name what chance lacks to withhold anything from a task that is graded; None where nothing is missing."""
+def _needs(backend: Backend, used: Set[str | None]) -> str | None:
+    """Name what chance lacks to withhold anything from a graded task of these agents; None if nothing is missing."""
     workers = backend.client.workers()
     if not is_ever_graded(backend.client, workers):
         return "a model, or a rubric that a program checks"
-    models = {card.model for worker in workers for card in worker.agents}
-    return "a model that answers" if models == {OFFLINE} else None
+    cards = [card for worker in workers for card in worker.agents]
+    if {card.model for card in cards} == {OFFLINE}:
+        return "a model that answers"
+    numbers = {card.memories for card in cards if card.name in used} or {None}
+    return None if None in numbers else "the same questions asked twice, as files fix how many memories are shown"
 
 
 def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
@@ -248,20 +260,21 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
             if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
                 group, total = (agent, task.kind, answer.get("model")), score.get("total") if answer else None
                 is_tried = task.remember and task.memories is None and answer.get("verified") is None
-                found.append(GradedAnswer(task, group, total, records["submitted"], is_tried))
+                is_shown = bool(answer.get("memories"))
+                found.append(GradedAnswer(task, group, total, records["submitted"], is_tried, is_shown))
     return found
 
 
 def _paired(
     graded: Iterable[GradedAnswer], groups_of: Callable[[Group], Iterable[Group]]
-) -> dict[Group, list[tuple[str, tuple[float, float]]]]:
-    """Each question with its last scores without memories and with some, where neither was to be remembered."""
-    last: defaultdict[tuple[Group, str], dict[bool, float]] = defaultdict(dict)
+) -> dict[Group, list[tuple[str, float, float | None]]]:
+    """Each unremembered question with its last scores without memories and with some; None: asked so, shown none."""
+    last: defaultdict[tuple[Group, str], dict[bool | None, float]] = defaultdict(dict)
     for one in graded:
         if one.score is not None and not one.task.remember:
-            last[one.group, one.task.text].setdefault(one.task.memories == 0, one.score)
-    pairs: defaultdict[Group, list[tuple[str, tuple[float, float]]]] = defaultdict(list)
+            last[one.group, one.task.text].setdefault(None if one.task.memories == 0 else one.is_shown, one.score)
+    pairs: defaultdict[Group, list[tuple[str, float, float | None]]] = defaultdict(list)
     for (group, text), scores in last.items():
-        for of in groups_of(group) if len(scores) == 2 else ():
-            pairs[of].append((text, (scores[True], scores[False])))
+        for of in groups_of(group) if None in scores and len(scores) > 1 else ():
+            pairs[of].append((text, scores[None], scores.get(True)))
     return pairs

@@ -168,6 +168,12 @@ def test_a_card_says_of_which_kinds_answers_are_made_up() -> None:
     assert (invented["logic"], invented["plan"]) == (("pun",), ())
 
 
+def test_a_card_says_where_a_file_fixes_how_many_memories_are_shown() -> None:
+    numbers = {card.name: card.memories for card in cards(Settings(model="offline"))}
+
+    assert (numbers["poem"], numbers["reasoning"]) == (None, 5)
+
+
 def test_an_agent_recalls_from_several_pools_and_an_old_file_from_its_own(tmp_path: Path) -> None:
     pools = 'pools = ["mine/{submitter}", "team", "shared"]'
     (tmp_path / "spaced.toml").write_text(COOK.replace('pool = "kitchen"', pools))

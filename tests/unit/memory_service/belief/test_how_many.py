@@ -163,3 +163,17 @@ def test_the_only_kind_stands_for_all_kinds(redis_client: redis.Redis) -> None:
 
     learn(redis_client, right, kind="riddle", tasks=100)
     assert [one.kind for one in tried(redis_client, "poem")] == [None, "limerick", "riddle"]
+
+
+def test_a_few_tasks_without_that_are_alike_do_not_say_that_memories_harm(redis_client: redis.Redis) -> None:
+    for kind in ("3", "0"):
+        scores = [100.0, 100.0, 100.0, 100.0, 50.0] * 12 if kind == "3" else [100.0] * 10
+        sums = " ".join(map(str, (len(scores), sum(scores), sum(one**2 for one in scores), 0, 0, 0)))
+        redis_client.hset(how_many_key("poem"), "\x1f".join((kind, "openai:m", "")), sums)
+    redis_client.hset(how_many_key("poem"), "\x1f".join(("", "openai:m", "")), "70 0 0 0 0 0")
+
+    (found,) = tried(redis_client, "poem")
+
+    assert found.difference == -10
+    assert found.high is not None
+    assert found.high > 0

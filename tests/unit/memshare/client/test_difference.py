@@ -23,14 +23,37 @@ def right(count: int, of: int) -> Side:
     return side([100.0] * count + [0.0] * (of - count))
 
 
-def test_the_interval_of_scores_is_that_of_welch() -> None:
-    found = of_groups([(side(SCORES), side(OTHERS))])
-    low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.95)
+@pytest.mark.parametrize(("z", "share"), [(1.96, 0.95), (2.5758, 0.99)])
+def test_the_interval_of_scores_is_that_of_welch_with_no_less_than_the_spread_of_both(z: float, share: float) -> None:
+    shown, without = stats.describe(SCORES), stats.describe(OTHERS)
+    both = (11 * shown.variance + 9 * without.variance) / 20
+    assert shown.variance > both > without.variance
+    one, other = shown.variance / 12, both / 10
+    freedom = (one + other) ** 2 / (one**2 / 11 + other**2 / 20)
+    points, reach = shown.mean - without.mean, stats.t.ppf((1 + share) / 2, freedom) * sqrt(one + other)
 
-    assert found == pytest.approx((sum(SCORES) / 12 - sum(OTHERS) / 10, low, high), abs=0.01)
-    wide = of_groups([(side(SCORES), side(OTHERS))], 2.5758)
-    low, high = stats.ttest_ind(SCORES, OTHERS, equal_var=False).confidence_interval(0.99)
-    assert (wide and wide[1:]) == pytest.approx((low, high), abs=0.02)
+    assert of_groups([(side(SCORES), side(OTHERS))], z) == pytest.approx(
+        (points, points - reach, points + reach), abs=0.02
+    )
+    wild = [*OTHERS[:8], 0.0, 100.0]  # of both sides alike
+    low, high = stats.ttest_ind([one + 5 for one in wild], wild, equal_var=False).confidence_interval(share)
+    assert of_groups([(side([one + 5 for one in wild]), side(wild))], z) == pytest.approx((5, low, high), abs=0.02)
+
+
+@pytest.mark.parametrize("strata", [((150, 10),), ((100, 5), (60, 6))])
+def test_a_few_scores_that_are_alike_accuse_nobody(strata: tuple[tuple[int, int], ...]) -> None:
+    chance, wrong, rounds = Random(1), 0, 500
+    for _ in range(rounds):
+        found = of_groups(
+            [
+                (side([100.0 - 50 * (chance.random() < 0.05) for _ in range(shown)]),
+                 side([100.0 - 50 * (chance.random() < 0.05) for _ in range(without)]))
+                for shown, without in strata
+            ]
+        )  # fmt: skip
+        wrong += found is not None and not found.low <= 0 <= found.high
+
+    assert wrong / rounds <= 0.05
 
 
 def test_the_interval_of_right_answers_is_that_of_agresti_and_caffo() -> None:

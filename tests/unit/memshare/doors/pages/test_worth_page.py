@@ -23,7 +23,7 @@ from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Usage
+from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Shown, Usage
 from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learn import LearnStage
@@ -35,14 +35,17 @@ from tests.unit.memshare.doors.pages.journey_records import MODEL, answered, ent
 pytestmark = pytest.mark.usefixtures("shelf")  # each pool has a memory
 
 
-def ask(backend: Backend, journey: str, prompt: str, score: float, model: str = MODEL, **fields: Any) -> None:
-    """A graded task that was not to be remembered, unless it is said."""
+def ask(
+    backend: Backend, journey: str, prompt: str, score: float, model: str = MODEL, found: int = 3, **fields: Any
+) -> None:
+    """A graded task that was not to be remembered, unless it is said, and found so many memories."""
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
     began = entry(journey, "answer")
     body = task.model_dump(mode="json", exclude_none=True)
     backend.client.ledger.open(began.model_copy(update={"body": body}))
     answer = Answer(
-        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=model, memories=(), retriever_version=0,
+        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=model, retriever_version=0,
+        memories=tuple(Shown(id=UUID(int=at), similarity=0.9) for at in range(fields.get("memories", found))),
         usage=Usage(), seconds=0.1,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
@@ -262,6 +265,70 @@ def test_of_the_same_questions_it_is_told_how_many_are_missing(here: TestClient,
         ask_twice(backend, number, 0, 100)
 
     assert "too early: 3 more on a side" in text_of(here.get("/worth").text)
+
+
+def test_a_question_that_was_shown_no_memory_is_no_pair(here: TestClient, backend: Backend) -> None:
+    for number in range(8):
+        ask_twice(backend, number, 0, 100)
+    for number in range(8, 20):
+        ask_twice(backend, number, 50, 50)
+        ask(backend, f"none {number}", f"Question {number}?", 50, found=0)
+    for number in range(30, 42):
+        ask(backend, f"without {number}", f"Question {number}?", 50, memories=0)
+        ask(backend, f"none {number}", f"Question {number}?", 50, found=0)
+    ask(backend, "alone", "Nobody asks this again.", 100, memories=0)
+
+    found = answer_of(here)
+
+    assert "Mean 70.0 of 20 tasks with memories, 30.0 of 20 tasks without, asked the same questions" in found
+    assert "Yes, so far 20 of 21, 12 left out as shown no memory: +40.0 points" in found
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+    assert [(one["tasks"], one["shown_none"]) for one in rows] == [(20, 12)] * 2
+
+
+def test_where_none_was_ever_shown_there_is_no_difference(here: TestClient, backend: Backend) -> None:
+    for number in range(12):
+        ask(backend, f"without {number}", f"Question {number}?", 50, memories=0)
+        ask(backend, f"none {number}", f"Question {number}?", 50, found=0)
+
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+
+    assert [(one["difference"], one["tasks"], one["shown_none"]) for one in rows] == [(None, 0, 12)] * 2
+    assert "too early: 10 more on a side, 12 left out as shown no memory" in text_of(here.get("/worth").text)
+
+
+def test_rows_are_in_the_order_of_agent_and_kind(here: TestClient, backend: Backend, redis_client: redis.Redis) -> None:
+    for way in ("all withheld", "one withheld"):
+        for agent in ("poem", "code", "logic"):
+            count(redis_client, way, [100.0], [0.0], agent=agent)
+    ask_twice(backend, 1, 0, 100)
+
+    rows = [(one["agent"], one["way"]) for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
+
+    ways = ["all withheld", "one withheld"]
+    assert rows == [
+        *(("code", way) for way in ways),
+        *(("logic", way) for way in ("same questions", *ways)),
+        *(("poem", way) for way in ways),
+    ]
+
+
+def test_where_files_fix_the_number_all_withheld_is_not_promised(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    cards = (
+        AgentCard(name="logic", kinds=("riddle",), pool="logic", rubric="logic", model=MODEL, memories=3),
+        AgentCard(name="poem", kinds=(), pool="poem", rubric="poem", model=MODEL),
+    )
+    about = {"pid": 1, "incarnation": "life", "queues": ("logic", "poem")}
+    announce(redis_client, Presence(node="logic@x", agents=cards, scorer_model=MODEL, **about))
+    assert "some 500 more tasks" in answer_of(here), "of the poet, say"
+
+    answered(backend)
+    graded(backend, "t1", 90)
+
+    said = "Not measured : it needs the same questions asked twice, as files fix how many memories are shown"
+    assert said in answer_of(here)
 
 
 def test_of_the_student_it_is_said_that_it_copies(here: TestClient, backend: Backend) -> None:
