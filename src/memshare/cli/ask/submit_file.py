@@ -189,7 +189,8 @@ def _answer(client: Client, lines: list[TaskLine], priority: int, patience: floa
 
         def progress(sent: int, ended: int) -> None:
             bar.update(submitted, completed=before + sent)
-            bar.update(answered, completed=before + ended)
+            said = f"Given up {len(failed)}, answered" if failed else "Answered"
+            bar.update(answered, completed=before + ended - len(failed), description=said)
 
         progress(0, 0)
         for result in answers(client, missing, priority, patience, progress):
