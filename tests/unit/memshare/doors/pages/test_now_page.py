@@ -105,7 +105,7 @@ def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend
     backend.client.ledger.open(waiting)
     backend.client.ledger.park(waiting, NotYet(why, 240, hold="batch"))
 
-    said = "What waits, and why logic : 1 task. A model is being asked about it. Due in 4 min, but no worker serves it"
+    said = "What waits, and why logic : 1 task. A model is being asked about it. Due in 4 min , but no worker serves it"
     assert said in text_of(here.get("/now").text)
 
 
