@@ -318,5 +318,5 @@ def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, Que
     for queue in queues:
         opened, parked, first, ended, *waiting = islice(replies, 4 + len(lists_of(queue)))
         oldest = max(now - first[0][1], 0.0) if first else 0.0
-        states[queue] = QueueState(opened, sum(waiting), parked, oldest, *(int(one or 0) for one in ended))
+        states[queue] = QueueState(opened, sum(waiting), parked, oldest, *(int(text or 0) for text in ended))
     return states

@@ -181,7 +181,8 @@ def asking(client: Client, agents: Collection[str], timeout: float) -> str:
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
     """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
     missing = [line for line in lines if results is None or line.task_id not in results.answered]
-    before, failed, came = len(lines) - len(missing), [], 0
+    before, came = len(lines) - len(missing), 0
+    failed: list[str] = []
     if missing:
         errors.print(f"{asking(client, {line.agent for line in missing}, patience)} for the next of their answers")
     with bars() as bar:
