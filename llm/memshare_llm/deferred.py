@@ -115,7 +115,7 @@ class DeferredCalls:
         which = f"batch {batch!s}" if batch else f"the next batch of {self.api.name}"
         wait = LOOK_AGAIN if batch else self._gather + 2 * self._every
         raise Deferred(
-            f"It waits for {which}: its call costs half, and may take a day (MEMSHARE_BATCH_API).",
+            f"Its call is of {which}, which costs half, and may take a day (MEMSHARE_BATCH_API).",
             wait * random.uniform(1, 1.2),
             hold=f"deferred {self.api.name}",
         )

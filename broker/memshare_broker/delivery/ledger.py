@@ -288,7 +288,8 @@ def count_ended(client: redis.Redis, stage: str) -> int:
 class QueueState(NamedTuple):
     """A queue: its open messages, those that no worker has yet, and those that wait beside it.
 
-    `oldest` is the age in seconds of the oldest one that was not set aside; `a_minute` ended in the last full minute.
+    `oldest` is the age in seconds of the oldest one that was not set aside; `a_minute` ended in the last full minute,
+    and `done_a_minute` of these were done: neither given up nor cancelled.
     """
 
     open: int
@@ -296,6 +297,7 @@ class QueueState(NamedTuple):
     parked: int
     oldest: float
     a_minute: int
+    done_a_minute: int
 
 
 def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, QueueState]:
@@ -308,7 +310,7 @@ def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, Que
             ask.zcard(open_key(queue))
             ask.zintercard(2, [schema.PARKED, open_key(queue)])
             ask.zrange(schema.since_key(queue), 0, 0, withscores=True)
-            ask.get(f"{schema.PACE}{queue}:{int(now // 60) - 1}")
+            ask.mget([f"{schema.PACE}{of}{queue}:{int(now // 60) - 1}" for of in ("", "done:")])
             for name in lists_of(queue):
                 ask.llen(name)
         replies = iter(ask.execute())
@@ -316,5 +318,5 @@ def queue_states(client: redis.Redis, also: Iterable[str] = ()) -> dict[str, Que
     for queue in queues:
         opened, parked, first, ended, *waiting = islice(replies, 4 + len(lists_of(queue)))
         oldest = max(now - first[0][1], 0.0) if first else 0.0
-        states[queue] = QueueState(opened, sum(waiting), parked, oldest, int(ended or 0))
+        states[queue] = QueueState(opened, sum(waiting), parked, oldest, *(int(text or 0) for text in ended))
     return states

@@ -32,7 +32,7 @@ SINCE = "memshare:since:"
 """Sorted set of a queue: its open messages by the time at which they were opened, or went on after they had waited
 beside it; those that wait there are not in it."""
 PACE = "memshare:pace:"
-"""Counter of a queue and a minute: how many of its messages ended."""
+"""Counter of a queue and a minute: how many of its messages ended; of `done:` and the queue, how many were done."""
 PARKED = "memshare:parked"
 """Sorted set: messages that wait beside their queues, by the time until which they wait."""
 WHY = "memshare:parked:why"

@@ -183,7 +183,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
             "Tries again in %.0f s: %s", countdown, error, extra=_about(entry, reason=error.reason, tries=tries)
         )
         # Beside its queue, and not in the memory of a worker, which holds so many and then takes nothing.
-        why = f"Waits for a rate limit, and no try is counted: {error}" if error.reason == "rate limit" else str(error)
+        why = f"A rate limit holds it, and no try is counted: {error}" if error.reason == "rate limit" else str(error)
         services.ledger.park(entry, NotYet(why, countdown, hold=error.reason), ages=True)
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error

@@ -65,13 +65,17 @@ LEAVE_SERVER = Script(
     __file__, "leave", servers=SERVERS, fitted=MISFITS_KEY, most=MISFITS, again=AGAIN, ended=ENDED, lately=LAST_CALLS
 )
 
-Outcome = Literal["fit", "misfit", "slow", "refused", "yielded", "away", "filtered", "declined", "other"]
+Outcome = Literal[
+    "fit", "misfit", "slow", "refused", "yielded", "away", "filtered", "declined", "unauthorized", "broken", "other"
+]
 WHY_FAILED: dict[str, Outcome] = {
     "time-out": "slow",
     "rate limit": "refused",
     "model away": "away",
     "content filter": "filtered",
     "refused": "declined",
+    "credentials": "unauthorized",
+    "server error": "broken",
 }
 
 

@@ -2,8 +2,8 @@
 -- keys: state, calls
 -- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' (too many), 'filtered' or 'declined' (by what they say), 'away',
--- 'yielded' or 'other'; `before` how many calls there were when it began, `joined` how many had begun beside others by
--- then, `pace` the seconds that it took for a unit of work, 0 where that is not known.
+-- 'broken', 'unauthorized', 'yielded' or 'other'; `before` how many calls there were when it began, `joined` how many
+-- had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that is not known.
 -- Returns 1 where the breaker was open and closes, else 0.
 local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
@@ -24,7 +24,7 @@ if outcome ~= 'yielded' then
 end
 -- What nobody waits for, and is refused each time or takes too long even alone, is of no use either.
 if ({filtered = 1, declined = 1})[outcome] then outcome = rank == '2' and 'misfit' or 'other' end
-if ({away = 1, yielded = 1})[outcome] then outcome = 'other' end
+if ({away = 1, broken = 1, unauthorized = 1, yielded = 1})[outcome] then outcome = 'other' end
 
 local known = redis.call('HGET', fitted, kind) or '0 0 0'
 local misfits, retry_at, has_fitted = string.match(known, '(%S+) (%S+) (%S+)')

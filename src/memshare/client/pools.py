@@ -63,6 +63,8 @@ FAILURES = {
     "away": "found no server",
     "filtered": "were refused: content filter",
     "declined": "were refused by its server",
+    "unauthorized": "were refused: the key, or its account (credentials)",
+    "broken": "met an error of its server",
 }
 
 

@@ -288,7 +288,7 @@ class StatusReply(Message):
 
     agent_models: dict[str, str] = Field(description="the model of each agent; 'offline' is none")
     scorer_models: tuple[str, ...]
-    answers_a_minute: int
+    answers_a_minute: int = Field(description="within the last whole minute; what was given up is no answer")
     graded: int
     accepted: int
     queues: tuple[QueueReply, ...]

@@ -54,10 +54,15 @@ def _try(settings: Settings, name: str) -> list[str]:
     except TryAgain as error:
         return [f"{asked.address} is not ready, and tasks wait until it is: {error}"]
     except GiveUp as error:
-        there = f" It has: {_listed(served)}." if served else ""
+        of = f"the model {name!r} of {_origin(settings, name)}: {str(error).rstrip('.')}."
+        if error.reason == "credentials":
+            key = "the key in OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY", "").strip() else "calls without a key"
+            raise BadInput(f"{asked.address} refuses {key} for {of} Set OPENAI_API_KEY to one it takes.") from error
+        is_listed = name.partition(":")[2] in served
+        there = f" It has: {_listed(served)}." if served and not is_listed else ""
         raise BadInput(
-            f"{asked.address} does not serve the model {name!r} of {_origin(settings, name)}: {error}.{there}"
-            " Set MEMSHARE_MODEL=openai:NAME to a model that it has, or OPENAI_BASE_URL to another server."
+            f"{asked.address} {'lists and refuses' if is_listed else 'does not serve'} {of}{there}"
+            " Set MEMSHARE_MODEL=openai:NAME to another model, or OPENAI_BASE_URL to another server."
         ) from error
     return []
 

@@ -64,7 +64,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},
         scorer_models=tuple(sorted({one.scorer_model for one in workers if one.scorer_model})),
-        answers_a_minute=sum(one.a_minute for one in queues if one.name in cards),
+        answers_a_minute=sum(state.done_a_minute for name, state in seen.items() if name in cards),
         graded=graded,
         accepted=accepted,
         queues=tuple(queues),

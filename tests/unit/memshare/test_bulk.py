@@ -116,6 +116,24 @@ def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answ
     assert 2 <= len(far) <= 4
 
 
+def test_what_was_given_up_is_not_called_answered(
+    client: Client, redis_client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setattr(console, "SAY_EVERY", 0.2)
+    file = written(tmp_path, *TASKS[:3])
+    one, two, _ = read(client, file)
+    error = {"exc_type": "GiveUp", "exc_module": "memshare_broker.errors", "exc_message": ["It refuses."]}
+    tell(redis_client, one.task_id, error, "FAILURE")
+    answer(redis_client, two)
+
+    with pytest.raises(typer.Exit):
+        submit_file(client, file, {}, run="run", out=None, patience=2.0, priority=BULK, skip_bad=False, as_json=False)
+
+    far = [line.partition(" …")[0] for line in capsys.readouterr().err.splitlines() if "…" in line]
+    assert far[-1] == "Submitted 3 of 3; Given up 1, answered 1 of 3"
+
+
 def test_what_has_no_answer_after_the_patience_is_left_open(
     client: Client, redis_client: redis.Redis, tmp_path: Path
 ) -> None:

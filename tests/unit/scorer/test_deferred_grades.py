@@ -103,7 +103,7 @@ def test_a_grade_that_waits_for_a_batch_fails_no_try_and_is_made_once(
         with pytest.raises(Ignore):
             run(LOWEST_PRIORITY)
     (parked,) = ledger.parked.all()
-    assert parked.why.startswith(f"It waits for the next batch of {MODEL}")
+    assert parked.why.startswith(f"Its call is of the next batch of {MODEL}")
     assert (ledger.failed(), DeadLetters(redis_client, ledger).all()) == ({}, [])
 
     redis_client.delete(*redis_client.scan_iter("*:turn"), "none")

@@ -17,7 +17,7 @@ note_details(keep_details, key.ended .. stage, moment())
 if details ~= '' then note_details(keep_details, stage, details) end
 remember(facts)
 redis.call('HINCRBY', key.done, stage, 1)
-strike()
+strike(true)
 local is_over = is_cancelled()
 for at = 1, #following, 5 do
   local next_id, next_queue, entry, list, message = unpack(following, at, at + 4)

@@ -23,8 +23,8 @@ local function unpark()
   if redis.call('ZREM', key.parked, id) == 1 then redis.call('HDEL', key.why, id) end
 end
 
--- Forgets a message that has ended.
-local function strike()
+-- Forgets a message that has ended, and was done or not.
+local function strike(done)
   local was_open = redis.call('ZREM', open, id) == 1
   redis.call('ZREM', since, id)
   redis.call('HDEL', key.messages, id)
@@ -33,8 +33,10 @@ local function strike()
   redis.call('HDEL', key.failures, id)
   unpark()
   if not was_open then return end
-  local pace = key.pace .. queue .. ':' .. math.floor(now / 60)
-  if redis.call('INCR', pace) == 1 then redis.call('EXPIRE', pace, 180) end
+  for _, of in ipairs(done and {'', 'done:'} or {''}) do
+    local pace = key.pace .. of .. queue .. ':' .. math.floor(now / 60)
+    if redis.call('INCR', pace) == 1 then redis.call('EXPIRE', pace, 180) end
+  end
 end
 
 -- Takes a message off what kombu remembers as held by a worker.

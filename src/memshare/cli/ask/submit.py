@@ -141,7 +141,8 @@ def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> 
     except Unreachable:
         raise
     except MemshareError as error:
-        raise MemshareError(f"The task was given up: {error} See `memshare dead show {submitted.id}`.") from error
+        why = str(error).rstrip(".")
+        raise MemshareError(f"The task was given up: {why}. See `memshare dead show {submitted.id}`.") from error
 
 
 def _what_it_waits_for(client: Client, agent: str, task_id: str) -> Iterator[str]:

@@ -181,7 +181,8 @@ def asking(client: Client, agents: Collection[str], timeout: float) -> str:
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
     """Write or print the results that are not there yet, and end with status 1 where some are missing or failed."""
     missing = [line for line in lines if results is None or line.task_id not in results.answered]
-    before, failed, came = len(lines) - len(missing), [], 0
+    before, came = len(lines) - len(missing), 0
+    failed: list[str] = []
     if missing:
         errors.print(f"{asking(client, {line.agent for line in missing}, patience)} for the next of their answers")
     with bars() as bar:
@@ -189,7 +190,8 @@ def _answer(client: Client, lines: list[TaskLine], priority: int, patience: floa
 
         def progress(sent: int, ended: int) -> None:
             bar.update(submitted, completed=before + sent)
-            bar.update(answered, completed=before + ended)
+            said = f"Given up {len(failed)}, answered" if failed else "Answered"
+            bar.update(answered, completed=before + ended - len(failed), description=said)
 
         progress(0, 0)
         for result in answers(client, missing, priority, patience, progress):

@@ -29,6 +29,7 @@ from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled, waiting
+from memshare_broker.app import CONCEPTS_QUEUE, TRAINER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
 from memshare_broker.settings import OFFLINE, load_settings
@@ -39,6 +40,7 @@ from memshare_llm.models import HOW_TO_SET
 REFRESH = 1.0  # seconds
 LASTS = 20.0  # seconds that a trouble may be out of sight, as when what waits is tried again, until it is over
 COUNT_MEMORIES_EVERY = 5.0  # seconds
+MAY_BE_OFF = {CONCEPTS_QUEUE: "concepts", TRAINER_QUEUE: "learn"}  # and the setting that leaves it without a worker
 
 WITHOUT_MODEL = f"""\
 none (offline). Nothing is made up in its place:
@@ -199,8 +201,15 @@ class _Troubles:
     def tell(self) -> Counter[str]:
         """Say what is new; returns how many messages of each queue wait beside it."""
         parked = self._client.ledger.parked.all()
-        held = Counter(one.why for one in parked if one.hold == "model away" or one.hold.startswith("misfits "))
-        doubts = model_doubts(self.redis, self._client.workers())
+        workers = self._client.workers()
+        off = MAY_BE_OFF.keys() - {queue for worker in workers for queue in worker.queues}
+        off -= {queue for queue, name in MAY_BE_OFF.items() if getattr(self._client.settings, name)}
+        holds = ("model away", "misfits ")
+        held = Counter(one.why for one in parked if one.queue not in off and one.hold.startswith(holds))
+        for queue in sorted(off):
+            why = f"No worker serves the queue {queue!r}: MEMSHARE_{MAY_BE_OFF[queue].upper()} is false."
+            held += Counter({why: self._client.ledger.open_in(queue)})
+        doubts = model_doubts(self.redis, workers)
         found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
         calls = last_calls(self.redis)
         self._away = {one.why for one in parked if one.hold == "model away"} | (self._away & self._said.keys())

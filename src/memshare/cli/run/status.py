@@ -48,6 +48,8 @@ def status(as_json: Json = False) -> None:
     if queues:
         console.print(table("queue", "open", "a minute", "oldest", "workers", rows=queues))
     for queue in found.queues:
+        if queue.open and not queue.workers:
+            console.print(styled((f"{queue.name} waits", "yellow"), f" {queue.open:,}: no worker serves this queue."))
         for one in queue.waiting:
             waits = f" {one.messages} {until(one.until)}: {one.why}"
             console.print(styled((f"{queue.name} waits", "yellow"), waits))

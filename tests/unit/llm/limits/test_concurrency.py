@@ -462,7 +462,7 @@ def test_it_is_known_how_the_last_calls_of_each_model_ended(redis_client: redis.
         ended(redis_client, outcome, "openai:large")
 
     assert concurrency.last_calls(redis_client) == {
-        "openai:small": ["fit", "misfit", "other", "fit"],
+        "openai:small": ["fit", "misfit", "broken", "fit"],
         "openai:large": ["away", "slow"],
     }
 

@@ -38,3 +38,17 @@ def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(setti
     assert "Traceback" not in said
     assert "Traceback" in whole
     assert VECTOR in str(terminal.json("dead", "show", "t1"))
+
+
+def test_a_letter_of_a_key_names_the_key(settings: Settings, tmp_path: Path) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    entry = Entry(id="t2", task="agents.poem", queue="poem", body={}, journey="t2", stage="answer", begins=True)
+    with closing(Client(settings)) as client:
+        client.ledger.open(entry)
+        client.dead_letters.add(letter_for(entry, GiveUp("Incorrect API key.", "credentials"), tries=1))
+
+    said = terminal.run("dead", "show", "t2").stdout
+
+    assert "Mend the key (OPENAI_API_KEY or MISTRAL_API_KEY)" in said
+    assert "replace the model" not in said

@@ -15,7 +15,7 @@ from memshare.client.pools import failing_models, model_doubts
 from memshare.client.replies import StatusReply
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
-from memshare_broker.errors import GiveUp, NotYet
+from memshare_broker.errors import GiveUp, NotYet, TryAgain
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
@@ -92,9 +92,11 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
 @pytest.mark.parametrize(
     ("refusal", "how"),
     [
-        (Answer(status=400, code="content_filter"), "refused: content filter"),
-        (Answer(finish_reason="content_filter"), "refused: content filter"),
-        (Answer(status=422), "refused by its server"),
+        (Answer(status=400, code="content_filter"), "were refused: content filter"),
+        (Answer(finish_reason="content_filter"), "were refused: content filter"),
+        (Answer(status=422), "were refused by its server"),
+        (Answer(status=401), "were refused: the key, or its account (credentials)"),
+        (Answer(status=500), "met an error of its server"),
     ],
 )
 def test_a_model_that_refuses_all_prompts_is_said_with_the_reason_and_one_refusal_is_not(
@@ -104,17 +106,15 @@ def test_a_model_that_refuses_all_prompts_is_said_with_the_reason_and_one_refusa
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         chat = open_limited(settings, "openai:scripted", "answers", connections=1)
         for _ in range(6):
-            with suppress(GiveUp):
+            with suppress(GiveUp, TryAgain):
                 chat.reply([Turn(role="user", content="A riddle about rain")])
         assert failing_models(last_calls(redis_client)) == {}
 
         for _ in range(6):
-            with pytest.raises(GiveUp):
+            with pytest.raises((GiveUp, TryAgain)):
                 chat.reply([Turn(role="user", content="A riddle about rain")])
 
-    assert [*failing_models(last_calls(redis_client)).values()] == [
-        f"6 of the last 6 calls of openai:scripted were {how}."
-    ]
+    assert [*failing_models(last_calls(redis_client)).values()] == [f"6 of the last 6 calls of openai:scripted {how}."]
 
 
 def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
@@ -152,6 +152,28 @@ def test_up_says_a_trouble_once_and_that_it_is_over(
         end_calls(redis_client, "fit", 1)
         assert told(1) == f"No longer so: {away}\n"
         assert told(60) == ""
+
+
+def test_what_waits_in_a_queue_that_is_switched_off_is_not_said_to_be_tried_again(
+    terminal: Terminal, settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, wait in (("t1", 60.0), ("t2", -60.0)):
+        waiting = entry(name).model_copy(update={"queue": "concepts"})
+        with closing(Client(settings)) as client:
+            client.ledger.open(waiting)
+            client.ledger.park(waiting, NotYet("One call tries again.", wait, hold="misfits openai:small"))
+
+    with closing(Client(settings.model_copy(update={"concepts": False}))) as client:
+        _Troubles(client).tell()
+        assert capsys.readouterr().out == (
+            "2 wait: No worker serves the queue 'concepts': MEMSHARE_CONCEPTS is false.\n"
+        )
+        assert "concepts waits 2: no worker serves this queue." in terminal.run("status").stdout
+
+        announce(redis_client, Presence(node="one", pid=7, incarnation="x", queues=("concepts",)))
+        _Troubles(client).tell()
+    assert capsys.readouterr().out == "2 wait: One call tries again.\n"
+    assert "no worker serves" not in terminal.run("status").stdout
 
 
 def test_up_says_that_calls_of_a_model_fail_and_that_redis_has_no_room(

@@ -111,6 +111,29 @@ def test_a_model_that_a_server_has_not_is_refused_with_the_setting_and_those_it_
     assert all(word in said for word in (name, "MEMSHARE_MODEL_SCORER", running.url, "qwen9"))
 
 
+@pytest.mark.parametrize(
+    ("key", "status", "expected", "never"),
+    [
+        ("bad", 401, ("refuses the key in OPENAI_API_KEY", "MEMSHARE_MODEL:", "Set OPENAI_API_KEY"), "NAME"),
+        ("", 403, ("refuses calls without a key", "Set OPENAI_API_KEY"), "NAME"),
+        ("good", 422, ("lists and refuses the model", "MEMSHARE_MODEL=openai:NAME"), "It has:"),
+    ],
+)
+def test_a_model_that_is_listed_and_refused_is_not_said_to_be_missing_and_the_key_is_named(
+    key: str, status: int, expected: tuple[str, ...], never: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with serving(lambda _: Answer(status=status, text="Not with this.")) as running:
+        running.models = json.dumps(_listed("fake-1")).encode()
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        with pytest.raises(BadInput) as refused:
+            try_models(Settings(model="openai:fake-1"), ["openai:fake-1"])
+
+    said = str(refused.value)
+    assert all(one in said for one in (*expected, f"answered {status}: Not with this. "))
+    assert all(one not in said for one in (never, "does not serve", "It has:"))
+
+
 def test_a_server_that_is_away_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as gone:
         monkeypatch.setenv("OPENAI_BASE_URL", gone.url)

@@ -11,11 +11,13 @@ from fastapi.testclient import TestClient
 
 from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
-from memshare_broker.errors import NotYet
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.presence import AgentCard, Presence, announce
+from memshare_broker.wire.messages import Cancellation
 from memshare_llm.limits.concurrency import Permit, ServerLimit
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import entry, text_of
+from tests.unit.memshare.doors.pages.journey_records import answered, entry, text_of
 
 MODEL = "openai:slow"
 CARD = AgentCard(name="logic", kinds=(), model=MODEL, pool="logic")
@@ -42,6 +44,22 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
     calls(backend, refused=1)
     [said] = here.get("/v1/status").json()["failing"]
     assert said == f"5 of the last 6 calls of {MODEL} failed."
+
+
+def test_what_was_given_up_or_cancelled_is_no_answer_of_the_last_minute(here: TestClient, backend: Backend) -> None:
+    answered(backend, journey="t1")
+    for name in ("t2", "t3"):
+        backend.client.ledger.open(entry(name, "answer"))
+    backend.client.dead_letters.add(letter_for(entry("t2", "answer"), GiveUp("It refuses."), tries=1))
+    backend.client.ledger.cancel(entry("t3", "answer"), Cancellation(at=1.0, why="No more."))
+    for key in list(backend.redis.scan_iter("memshare:pace:*")):
+        of, _, minute = str(key).rpartition(":")
+        backend.redis.rename(key, f"{of}:{int(minute) - 1}")
+
+    told = here.get("/v1/status").json()
+
+    assert told["answers_a_minute"] == 1
+    assert {one["name"]: one["a_minute"] for one in told["queues"]}["logic"] == 3
 
 
 def test_calls_that_wait_for_a_server_are_told_with_how_many_it_is_given(here: TestClient, backend: Backend) -> None:
@@ -81,12 +99,13 @@ def test_what_waits_for_the_same_limit_is_one_line_whatever_numbers_are_said(
     assert "logic : 1 task. openai:gpt-5 answered 429" in said
 
 
-def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend) -> None:
+@pytest.mark.parametrize("why", ["A model is being asked about it.", "A model is being asked about it"])
+def test_what_waits_says_why_and_in_how_long_it_is_due(here: TestClient, backend: Backend, why: str) -> None:
     waiting = entry("t1", "answer")
     backend.client.ledger.open(waiting)
-    backend.client.ledger.park(waiting, NotYet("A model is being asked about it.", 240, hold="batch"))
+    backend.client.ledger.park(waiting, NotYet(why, 240, hold="batch"))
 
-    said = "What waits, and why logic : 1 task. A model is being asked about it. Due in 4 min"
+    said = "What waits, and why logic : 1 task. A model is being asked about it. Due in 4 min , but no worker serves it"
     assert said in text_of(here.get("/now").text)
 
 
