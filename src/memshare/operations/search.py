@@ -33,7 +33,7 @@ from memshare_broker.delivery.journey_records import naming, recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Shown, Usage
-from memshare_memory.admit.followed import shares_in_common
+from memshare_memory.admit.followed import shares_in_common, that_count
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, Status, folded
 from memshare_memory.people import called_wrong, wrong_answers
@@ -192,6 +192,8 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     known = journey.withheld if withheld else next((one for one in journey.memories if one.id == memory.id), None)
     if known is None or journey.trial is not None:
         return None
+    counting = that_count(journey.answer or "", journey.prompt, {memory.id: known}, {memory.id: memory})
+    follows = bool(counting) and not withheld and journey.answer is not None
     return ShownTo(
         id=journey.task_id,
         agent=journey.agent,
@@ -200,7 +202,8 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
         prompt=journey.prompt[:PROMPT],
         similarity=known.similarity,
         withheld=withheld,
-        share=None if withheld else share_of(journey, known, memory),
+        share=None if withheld else share_of(journey, known, memory, follows=follows),
+        follows=follows,
         feedback=journey.feedback.get(memory.id),
         opinion=journey.opinion.found if journey.opinion else None,
         score=journey.score.total if journey.score else None,
@@ -208,11 +211,14 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     )
 
 
-def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None) -> float | None:
-    """A memory's share in an answer, or how much of what it says stands there; None where that is not known."""
+def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None, *, follows: bool) -> float | None:
+    """A memory's share in an answer, or how much of what it says stands there, where the answer follows it.
+
+    None where that is not known.
+    """
     if shown.share is not None or journey.answer is None or memory is None:
         return shown.share
-    return shares_in_common(journey.answer, [memory.answer])[0]
+    return shares_in_common(journey.answer, [memory.answer])[0] if follows else 0.0
 
 
 def _mean(told: Sequence[ShownTo]) -> float | None:

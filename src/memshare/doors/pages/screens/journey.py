@@ -23,7 +23,7 @@ from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.messages import Shown, Step, Usage
 from memshare_llm.limits.budget import Prices, load_prices
-from memshare_memory.admit.followed import LEAST_FOLLOWED, telling
+from memshare_memory.admit.followed import LEAST_FOLLOWED, telling, that_count
 from memshare_memory.memory import Memory
 
 LIKE = 0.5  # cosine of the prompts of a task and of a memory that may answer it
@@ -47,6 +47,7 @@ class MemoryShown:
     withheld: bool
     followed: float | None
     """Its share in the answer, or how much of what it said then stands there; None where that is not known."""
+    follows: bool
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,12 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
     own = telling(journey.prompt)
     concepts = _names(journey.extracted.concepts) if journey.extracted else set()
     withheld = [journey.withheld] if journey.withheld else []
-    for one in [*journey.memories, *withheld]:
-        sought = _seek(backend, caller, one)
-        memory = sought.found.memory if sought.found else sought.trashed
+    places = [(one, _seek(backend, caller, one)) for one in [*journey.memories, *withheld]]
+    there = {one.id: memory for one, at in places if (memory := at.found.memory if at.found else at.trashed)}
+    shown = {one.id: one for one in journey.memories}
+    counting = that_count(journey.answer or "", journey.prompt, shown, there)
+    for one, sought in places:
+        memory, follows = there.get(one.id), one.id in counting and one.id in there
         then = as_it_was(memory, sent_at(journey)) if memory else None
         changed = "changed since" if then != memory else ""
         text = memory if sought.found or caller.may("curate") else None
@@ -81,7 +85,8 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
             concepts=tuple(sorted(concepts & _names(text.concepts))) if text else (),
             feedback=journey.feedback.get(one.id),
             withheld=one is journey.withheld,
-            followed=share_of(journey, one, then) if one is not journey.withheld else None,
+            followed=share_of(journey, one, then, follows=follows) if one is not journey.withheld else None,
+            follows=follows,
         )
 
 
