@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import fmean
@@ -192,8 +192,7 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     known = journey.withheld if withheld else next((one for one in journey.memories if one.id == memory.id), None)
     if known is None or journey.trial is not None:
         return None
-    counting = that_count(journey.answer or "", journey.prompt, {memory.id: known}, {memory.id: memory})
-    follows = bool(counting) and not withheld and journey.answer is not None
+    follows = memory.id in that_are_followed(journey, {memory.id: memory})
     return ShownTo(
         id=journey.task_id,
         agent=journey.agent,
@@ -202,7 +201,7 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
         prompt=journey.prompt[:PROMPT],
         similarity=known.similarity,
         withheld=withheld,
-        share=None if withheld else share_of(journey, known, memory, follows=follows),
+        share=share_of(journey, known, memory, follows=follows),
         follows=follows,
         feedback=journey.feedback.get(memory.id),
         opinion=journey.opinion.found if journey.opinion else None,
@@ -211,12 +210,18 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     )
 
 
-def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None, *, follows: bool) -> float | None:
-    """A memory's share in an answer, or how much of what it says stands there, where the answer follows it.
+def that_are_followed(journey: Journey | JourneyReply, there: Mapping[UUID, Memory]) -> list[UUID]:
+    """The memories shown that an answer follows, of those that are still `there`; and those that are gone."""
+    shown = {} if journey.answer is None else {one.id: one for one in journey.memories}
+    return that_count(journey.answer or "", journey.prompt, shown, there)
 
-    None where that is not known.
+
+def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None, *, follows: bool) -> float | None:
+    """A memory's share in an answer, or, where that `follows` it, how much of what it says stands there, else 0.
+
+    None where that is not known, or it was withheld.
     """
-    if shown.share is not None or journey.answer is None or memory is None:
+    if shown is journey.withheld or shown.share is not None or journey.answer is None or memory is None:
         return shown.share
     return shares_in_common(journey.answer, [memory.answer])[0] if follows else 0.0
 
