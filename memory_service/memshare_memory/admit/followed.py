@@ -50,13 +50,14 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
 
     It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
     where the answer has none, by all of its words, and "Yes." by what the statement says being asked. Neither is
-    followed where the answer has another number beside the same word, but for a pair that answers a prompt with others.
+    followed where the answer has other numbers, or another one beside the same word, but for a pair that answers a
+    prompt with others.
     """
     asked, said = telling(prompt).keys() | {"no", "not"}, telling(answer).keys()
-    is_of_others = any(word[0].isdigit() for word in telling(memory.prompt or "").keys() - asked)
+    is_of_others = bool(_numbers(memory.prompt or "") - asked)
 
     def is_followed(text: str) -> bool:
-        if _denies(answer, text) and (memory.is_statement or not is_of_others):
+        if _denies(answer, text, prompt) and (memory.is_statement or not is_of_others):
             return False
         if not memory.is_statement:
             return followed(answer, [text]) is not None
@@ -67,14 +68,23 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
     return any(map(is_followed, _texts(memory)))
 
 
-def _denies(answer: str, text: str) -> bool:
-    """True if beside a word of both each has numbers that the other has nowhere."""
-    ours, theirs = _numbers(answer), _numbers(text)
-    here, there = (set[str]().union(*of.values()) for of in (ours, theirs))
+def _denies(answer: str, text: str, prompt: str) -> bool:
+    """True if each has numbers that the other has nowhere, beside a word of both or else of all that are told.
+
+    A number of the prompt tells nothing by itself: who repeats the year that was asked for has said no other one.
+    """
+    asked, here, there = map(_numbers, (prompt, answer, text))
+    if here and there and (here - asked or there <= asked) and here.isdisjoint(there - asked or there):
+        return True
+    ours, theirs = _by_word(answer), _by_word(text)
     return any(ours[at].isdisjoint(there) and theirs[at].isdisjoint(here) for at in ours.keys() & theirs.keys())
 
 
-def _numbers(text: str) -> dict[tuple[str, bool], set[str]]:
+def _numbers(text: str) -> set[str]:
+    return {word for word in telling(text) if word[0].isdigit()}
+
+
+def _by_word(text: str) -> dict[tuple[str, bool], set[str]]:
     """The numbers of a text by the word after them, or before."""
     found = defaultdict[tuple[str, bool], set[str]](set)
     for one, other in pairwise(map(_stem, _words(text))):
@@ -103,10 +113,17 @@ def that_count(answer: str, prompt: str, shown: Mapping[UUID, Shown], there: Map
 
 
 def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
-    """True if an answer has in common with a memory all words that it has `than` with another one, and more."""
-    own, texts = telling(answer).keys(), _texts(memory)
-    common, less = (max((own & telling(t).keys() for t in of), key=len) for of in (texts, _texts(than)))
-    return less < common and (common == own or followed(answer, texts) is not None)
+    """True if an answer has in common with a memory all words that it has `than` with another one, and more.
+
+    Or all numbers, and more, where both are about a word of it, and the other one has a number that it has not.
+    """
+    own, texts, others = telling(answer).keys(), _texts(memory), _texts(than)
+    common, less = (max((own & telling(t).keys() for t in of), key=len) for of in (texts, others))
+    if less < common and (common == own or followed(answer, texts) is not None):
+        return True
+    numbers = _numbers(answer)
+    is_denied = all(_numbers(text) - own for text in others)
+    return is_denied and less & numbers < common & numbers and bool((less & common) - numbers)
 
 
 def telling(text: str) -> dict[str, str]:

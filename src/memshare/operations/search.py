@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import fmean
@@ -33,7 +33,7 @@ from memshare_broker.delivery.journey_records import naming, recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Shown, Usage
-from memshare_memory.admit.followed import shares_in_common
+from memshare_memory.admit.followed import shares_in_common, that_count
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, Status, folded
 from memshare_memory.people import called_wrong, wrong_answers
@@ -192,6 +192,7 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     known = journey.withheld if withheld else next((one for one in journey.memories if one.id == memory.id), None)
     if known is None or journey.trial is not None:
         return None
+    follows = memory.id in that_are_followed(journey, {memory.id: memory})
     return ShownTo(
         id=journey.task_id,
         agent=journey.agent,
@@ -200,7 +201,8 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
         prompt=journey.prompt[:PROMPT],
         similarity=known.similarity,
         withheld=withheld,
-        share=None if withheld else share_of(journey, known, memory),
+        share=share_of(journey, known, memory, follows=follows),
+        follows=follows,
         feedback=journey.feedback.get(memory.id),
         opinion=journey.opinion.found if journey.opinion else None,
         score=journey.score.total if journey.score else None,
@@ -208,11 +210,20 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     )
 
 
-def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None) -> float | None:
-    """A memory's share in an answer, or how much of what it says stands there; None where that is not known."""
-    if shown.share is not None or journey.answer is None or memory is None:
+def that_are_followed(journey: Journey | JourneyReply, there: Mapping[UUID, Memory]) -> list[UUID]:
+    """The memories shown that an answer follows, of those that are still `there`; and those that are gone."""
+    shown = {} if journey.answer is None else {one.id: one for one in journey.memories}
+    return that_count(journey.answer or "", journey.prompt, shown, there)
+
+
+def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None, *, follows: bool) -> float | None:
+    """A memory's share in an answer, or, where that `follows` it, how much of what it says stands there, else 0.
+
+    None where that is not known, or it was withheld.
+    """
+    if shown is journey.withheld or shown.share is not None or journey.answer is None or memory is None:
         return shown.share
-    return shares_in_common(journey.answer, [memory.answer])[0]
+    return shares_in_common(journey.answer, [memory.answer])[0] if follows else 0.0
 
 
 def _mean(told: Sequence[ShownTo]) -> float | None:

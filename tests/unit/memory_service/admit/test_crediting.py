@@ -179,6 +179,7 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
         ("An adult pays 14 euros.", "14"),
         ("14 euros", "14"),
         ("An adult pays 14 euros. Dogs go free on all ships.", "14 dogs"),
+        ("An adult needs 14.", "14"),
         ("Grown-ups pay fourteen.", "12 14"),  # in other words nobody can say which
         ("An adult pays 15 euros.", ""),
         ("12 euros.", "12"),
@@ -196,6 +197,32 @@ def test_of_two_sentences_of_one_form_the_one_that_the_answer_repeats_counts(
     found = that_count(answer, "What does it cost?", shown, {one.id: one for one in there.values()})
 
     assert found == [there[name].id for name in counting.split()]
+
+
+@pytest.mark.parametrize(
+    ("answer", "counting"),
+    [
+        ("Sundays: come to the lighthouse from 11 until 15.", "11 15"),
+        ("Sundays: come to the lighthouse from 10 until 15.", "10 15"),
+        ("Sundays: come to the lighthouse from 10 until 16; a child pays 5.", "10 16 5"),
+        ("Sundays: come to the lighthouse.", "10 16 11 15 10 15 5"),
+    ],
+)
+def test_of_two_times_the_one_counts_of_which_an_answer_in_other_words_has_more_numbers(
+    answer: str, counting: str
+) -> None:
+    texts = {
+        "10 16": "The lighthouse is open on Sundays from 10 to 16.",
+        "11 15": "The lighthouse opens from 11 to 15 only.",
+        "10 15": "The lighthouse opens from 10 to 15 only.",
+        "5": "At the lighthouse a child pays 5 euros.",
+    }
+    there = {text: remembered(None, answer=text)[0] for text in texts.values()}
+    by_id = {one.id: one for one in there.values()}
+
+    found = that_count(answer, "When?", {name: Shown(id=name, similarity=1) for name in by_id}, by_id)
+
+    assert " ".join(numbers for numbers, text in texts.items() if there[text].id in found) == counting
 
 
 def test_shares_that_an_agent_judged_and_what_is_gone_count_as_they_are() -> None:

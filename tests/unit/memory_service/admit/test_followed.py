@@ -68,7 +68,19 @@ def test_chinese_is_compared_by_its_characters() -> None:
         ("An adult pays 14 euros, a child 7 euros.", "What does a child pay?", "It pays 7 euros.", True),
         ("It opens at 09:00.", "When does it open?", "It opens at 9.", True),
         ("It opens at 09:00.", "When does it open?", "It opens at 9:30.", False),
-        ("Rye was built in 1206.", "Where is the tower?", "In Rye, 12 miles from the sea.", True),
+        ("Rye was built in 1206.", "Where is the tower?", "In Rye, 12 miles from the sea.", False),
+        ("Rye has a tower.", "Where is the tower?", "In Rye, 12 miles from the sea.", True),
+        ("The museum opens at 9 in the morning.", "When does it open?", "From 10 on in the morning.", False),
+        ("The museum opens at 9 in the morning.", "When does it open?", "Be there in the morning.", True),
+        ("The museum opens at 9 in the morning.", "Does it open at 9?", "From 10 on in the morning.", False),
+        ("The museum opens at 9 in the morning.", "Does it open at 9 or at 10?", "From 10 on in the morning.", False),
+        ("It is open on Sundays from 10 to 16.", "When is it open?", "On a Sunday between 11 and 15.", False),
+        ("It is open on Sundays from 10 to 16.", "When is it open?", "On a Sunday, 10 to 12 and 13 to 16.", True),
+        ("Ada has the key since 1998.", "Who has the key in 2026?", "In 2026 Ada has it.", True),
+        ("In 2026 Ada has the key.", "Who has the key in 2026?", "In 2026 Ada has it.", True),
+        ("An adult pays 12 euros.", "What does it cost?", "An adult needs 14.", False),
+        ("An adult pays 14 euros.", "What does it cost?", "An adult needs 14.", True),
+        ("An adult pays 14 euros.", "What does it cost?", "12", False),
         ("明月在窗前", "什么在窗前", "明月", True),
     ],
 )
@@ -87,6 +99,7 @@ def test_an_answer_follows_a_statement_by_what_the_question_does_not_say(
     ("asked", "prompt", "expected"),
     [
         ("What does an adult pay?", "What do I pay as an adult?", False),
+        ("What does an adult pay on 3 islands?", "What do I pay as an adult?", True),
         ("What does an adult pay from 20 on?", "What does an adult pay from 30 on?", True),
     ],
 )
@@ -96,6 +109,7 @@ def test_a_pair_with_another_number_is_followed_where_it_was_asked_with_another_
     pair = remembered(asked, answer="An adult pays 14 euros.")[0]
 
     assert follows("An adult pays 12 euros.", pair, prompt) == expected
+    assert follows("An adult pays from 12 on.", pair, prompt) == expected
     assert follows("An adult pays 14 euros, if tall.", pair, prompt)
 
 

@@ -373,6 +373,39 @@ def test_what_says_what_is_right_is_not_stale_though_it_was_written_from_what_wa
     assert [curate.get(one.id).status for one in (stale, staying)] == ["stale", "active"]
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right", "answer"),
+    [
+        (
+            "The Kelpa museum opens at 9 in the morning.",
+            "The Kelpa museum opens at 10 in the morning.",
+            "The museum lets you in from 10 on in the morning.",
+        ),
+        (
+            "The lighthouse is open on Sundays from 10 to 16.",
+            "The lighthouse is open on Sundays from 11 to 15 only.",
+            "Come to the lighthouse on a Sunday between 11 and 15.",
+        ),
+    ],
+)
+def test_a_decision_makes_nothing_stale_that_says_in_other_words_the_number_that_is_right(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, wrong: str, right: str, answer: str
+) -> None:
+    ids = curate.add([NewMemory(pool="poem", answer=text) for text in (wrong, right)])
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+    kept = {}
+    for said in (answer, wrong.replace("is ", "was ").replace("opens", "opened")):
+        done = stage.run(said, graded(recall, f"When may I come? {said[:9]}", said, journey=said, shown=ids)).record
+        assert isinstance(done, Settlement)
+        assert done.memory_id
+        kept[said] = done.memory_id
+
+    say(curate, curate.get(ids[1]), *map(curate.get, ids))
+
+    assert [curate.get(one).status for one in kept.values()] == ["active", "stale"]
+    assert curate.get(kept[answer]).parents == (ids[1],)
+
+
 def test_copies_of_two_that_contradict_each_other_are_decided_alike_and_taken_back_alike(
     curate: Curate, recall: Recall, redis_client: redis.Redis
 ) -> None:

@@ -110,7 +110,8 @@ class ShownTo(Message):
     prompt: str
     similarity: float
     withheld: bool = Field(description="whether it was, at random, not shown, to measure what showing it does")
-    share: float | None = Field(description="how much of the answer was made from it, or how much of it stands there")
+    share: float | None = Field(description="how much of the answer is from it, or of it in there; 0: not followed")
+    follows: bool = Field(default=False, description="whether the answer follows it, in other words too")
     feedback: float | None
     opinion: Literal["right", "wrong"] | None = Field(default=None, description="what a person said of the answer")
     score: float | None

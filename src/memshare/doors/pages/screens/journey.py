@@ -17,7 +17,7 @@ from memshare.operations.caller import Caller
 from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
 from memshare.operations.memories import find_forgotten, get
 from memshare.operations.opinions import REMEMBERED, also_hidden, is_wrong, kept, may_say, may_take_back, still_shown
-from memshare.operations.search import share_of
+from memshare.operations.search import share_of, that_are_followed
 from memshare.operations.sharing import give_feedback
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
@@ -47,6 +47,7 @@ class MemoryShown:
     withheld: bool
     followed: float | None
     """Its share in the answer, or how much of what it said then stands there; None where that is not known."""
+    follows: bool
 
 
 @dataclass(frozen=True)
@@ -63,33 +64,32 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
     """The memories that were shown, the best last, and the memory that was withheld."""
     own = telling(journey.prompt)
     concepts = _names(journey.extracted.concepts) if journey.extracted else set()
-    withheld = [journey.withheld] if journey.withheld else []
-    for one in [*journey.memories, *withheld]:
-        sought = _seek(backend, caller, one)
-        memory = sought.found.memory if sought.found else sought.trashed
+    places = [(one, _seek(backend, caller, one)) for one in (*journey.memories, journey.withheld) if one]
+    there = {one.id: memory for one, at in places if (memory := at.found.memory if at.found else at.trashed)}
+    counting = that_are_followed(journey, there)
+    for one, sought in places:
+        memory, follows = there.get(one.id), one.id in counting and one.id in there
         then = as_it_was(memory, sent_at(journey)) if memory else None
-        changed = "changed since" if then != memory else ""
         text = memory if sought.found or caller.may("curate") else None
         theirs = telling(text.prompt or text.answer) if text else {}
         yield MemoryShown(
             shown=one,
             found=sought.found,
             gone=sought.gone,
-            since="forgotten since" if sought.is_forgotten else changed,
+            since="forgotten since" if sought.is_forgotten else "changed since" if then != memory else "",
             text=text,
             words=tuple(word for stem, word in theirs.items() if stem in own),
             concepts=tuple(sorted(concepts & _names(text.concepts))) if text else (),
             feedback=journey.feedback.get(one.id),
             withheld=one is journey.withheld,
-            followed=share_of(journey, one, then) if one is not journey.withheld else None,
+            followed=share_of(journey, one, then, follows=follows),
+            follows=follows,
         )
 
 
 def misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> MemoryShown | None:
     """The memory that a wrong answer followed most, also where it was forgotten since."""
-    if not is_wrong(journey):
-        return None
-    there = [one for one in memories if (one.followed or 0.0) >= LEAST_FOLLOWED]
+    there = [one for one in memories if is_wrong(journey) and (one.followed or 0.0) >= LEAST_FOLLOWED]
     return max(there, key=lambda one: one.followed or 0.0, default=None)
 
 

@@ -41,12 +41,17 @@ def record(backend: Backend, journey: str, stage: str, what: Message) -> None:
 
 
 def answered(
-    backend: Backend, *memories: str, journey: str = "t1", withheld: str | None = None, agent: str = "logic"
+    backend: Backend,
+    *memories: str,
+    journey: str = "t1",
+    withheld: str | None = None,
+    agent: str = "logic",
+    text: str = "A light.",
 ) -> None:
     """A task that an agent has answered with these memories."""
     backend.client.ledger.open(entry(journey, "answer", agent))
     answer = Answer(
-        task_id=journey, agent=agent, kind="riddle", answer="A light.", model=MODEL, retriever_version=0,
+        task_id=journey, agent=agent, kind="riddle", answer=text, model=MODEL, retriever_version=0,
         memories=tuple(Shown(id=UUID(one), similarity=0.9) for one in memories),
         usage=Usage(prompt_tokens=1_000, completion_tokens=100), seconds=0.1,
         withheld=Shown(id=UUID(withheld), similarity=0.8) if withheld else None,

@@ -118,6 +118,32 @@ def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_righ
     assert "not shown: memory" not in won
 
 
+def test_the_figures_of_what_was_shown_say_the_same_as_who_is_blamed(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    texts = ("The lamp shines from 9 in the evening.", "The lamp shines from 10 in the evening.", "Evening is late.")
+    other, own, loosely = map(str, memory.add([NewMemory(pool="logic", answer=one, new_pool=True) for one in texts]))
+    answered(backend, other, own, loosely, text="Each lamp shines from 10 in the evening.")
+    answered(backend, loosely, journey="t2", text="In the evening.")
+    graded(backend, "t1", 90)
+
+    page = here.post("/journeys/t1/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+    loose = here.post("/journeys/t2/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+
+    assert here.get("/v1/journeys/t1").json()["feedback"] == {own: 0.0}
+    assert "Followed by the answer 0%" in card_of(page, other)
+    assert "Followed by the answer 83%" in card_of(page, own)
+    assert "the wrong answer followed it most" in card_of(page, own)
+    assert here.get("/v1/journeys/t2").json()["feedback"] == {loosely: 0.0}
+    assert "Followed by the answer in other words" in card_of(loose, loosely)
+    assert "follows none" not in text_of(loose)
+    assert "It follows memories below in small part, or in other words" in text_of(loose)
+    assert "in other words" in text_of(here.get(f"/memories/{loosely}").text)
+    assert "in other words" not in text_of(here.get(f"/memories/{other}").text)
+    [told] = here.get(f"/v1/memories/{other}/shown").json()["journeys"]
+    assert (told["share"], told["follows"]) == (0.0, False)
+
+
 def test_of_a_memory_that_is_gone_for_good_nothing_is_denied(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
