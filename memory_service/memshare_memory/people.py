@@ -17,7 +17,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.wire.forms import Label
-from memshare_memory.memory import CalledWrong, Memory, saying, sayings
+from memshare_memory.memory import CalledWrong, Memory, said, saying, sayings
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import Store, Where, every
 
@@ -172,7 +172,7 @@ def _rewrite(client: redis.Redis, pool: str, *, without: Collection[str] = (), u
 
 
 WRONG_ANSWERS = "memshare:wrong_answers"
-"""Hash: what an answer says, and the memory that it is or would be → the `WrongAnswer`."""
+"""Hash: what an answer says, the memory that it is or would be, and the journey, if known → the `WrongAnswer`."""
 SAME_PROMPT = 0.98  # cosine of the prompts of an answer of few words, such as "No." …
 LIKE_PROMPT = 0.7  # … and of one that says by itself what it is about
 FEW_WORDS = 4
@@ -192,6 +192,15 @@ class WrongAnswer(CalledWrong):
     curated: bool
     hides: bool = False
 
+    def bars(self, pool: str, prompt: str | None) -> str:
+        """Why its answer is not brought in for this prompt of a pool (a statement has none); empty where it is."""
+        if not (self.curated and self.pool == pool and said(self.prompt) == said(prompt or self.prompt)):
+            return ""
+        return (
+            f"This answer was called wrong by {self.by!r} (journey {self.journey or 'unknown'!r}), so it is not "
+            "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
+        )
+
 
 def least_alike(answer: str, *, by_program: bool = False) -> float:
     """The cosine of two prompts from which on the same answer says the same to both; a program tells them apart."""
@@ -199,25 +208,34 @@ def least_alike(answer: str, *, by_program: bool = False) -> float:
 
 
 def note_wrong(client: redis.Redis, answer: str, wrong: WrongAnswer) -> None:
-    """Keep an answer from being admitted again."""
-    client.hset(WRONG_ANSWERS, f"{saying(answer)} {wrong.memory}", wrong.model_dump_json())
+    """Keep an answer from being admitted again, as long as a word of any journey stands."""
+    client.hset(WRONG_ANSWERS, f"{saying(answer)} {wrong.memory} {wrong.journey}".rstrip(), wrong.model_dump_json())
 
 
-def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID) -> None:
-    """Let it be admitted again."""
-    client.hdel(WRONG_ANSWERS, f"{saying(answer)} {memory}")
+def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID, journey: str | None = None) -> None:
+    """Let it be admitted again; with `journey` take back all that was said of that one alone, and words of none."""
+    these = {f"{each} {memory}" for each in sayings(answer)}
+    for field, word in _words(client, [answer] if journey is None else None):
+        is_it = " ".join(field.split()[:2]) in these and (journey is None or not word.journey)
+        if is_it or word.journey == journey:
+            client.hdel(WRONG_ANSWERS, field)
 
 
 def wrong_by_saying(client: redis.Redis, answers: Iterable[str] | None = None) -> dict[str, list[WrongAnswer]]:
     """Words of people on answers that were called wrong, or on all of them, by the value of `saying`."""
+    found = defaultdict[str, list[WrongAnswer]](list)
+    for field, word in _words(client, answers):
+        found[field.split()[0]].append(word)
+    return found
+
+
+def _words(client: redis.Redis, answers: Iterable[str] | None) -> Iterator[tuple[str, WrongAnswer]]:
     there = [str(one) for one in client.hkeys(WRONG_ANSWERS)]
     of = {each for one in answers for each in sayings(one)} if there and answers is not None else None
     fields = [one for one in there if of is None or one.split()[0] in of]
-    found = defaultdict[str, list[WrongAnswer]](list)
     for field, text in zip(fields, client.hmget(WRONG_ANSWERS, fields) if fields else (), strict=True):
         if text is not None:  # it was taken back meanwhile
-            found[field.split()[0]].append(WrongAnswer.model_validate_json(text))
-    return found
+            yield field, WrongAnswer.model_validate_json(text)
 
 
 def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[WrongAnswer]:
@@ -233,7 +251,5 @@ def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -
 
 
 def called_wrong(client: redis.Redis, memory: Memory) -> WrongAnswer | None:
-    """The word that a memory is hidden for as long as it has this text; None without one."""
-    text = client.hget(WRONG_ANSWERS, f"{saying(memory.answer)} {memory.id}")
-    wrong = WrongAnswer.model_validate_json(text) if text else None
-    return wrong if wrong and wrong.hides else None
+    """A word that a memory is hidden for as long as it says this; None without one."""
+    return next((one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id), None)

@@ -21,7 +21,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, sayings
-from memshare_memory.people import called_wrong, no_longer_wrong
+from memshare_memory.people import called_wrong, no_longer_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -194,9 +194,9 @@ class Curate:
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
         written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
-        it says something else, and hidden again with that answer. What was hidden and is shown again is not confirmed,
-        and stale where it was before, or has become so since. What was written from it is stale once it is hidden as it
-        was called wrong, until it is shown again.
+        it says something else, and hidden again with that answer; another is not changed to say that (`BadInput`). What
+        was hidden and is shown again is not confirmed, and stale where it was before, or has become so since. What was
+        written from it is stale once it is hidden as it was called wrong, until it is shown again.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -210,6 +210,11 @@ class Curate:
                 changed = changed.begun_anew(before, edit.by, time.time())
                 if edit.status is None:
                     changed = self._shown_if_right(before, changed)
+                words = [*wrong_answers(self._client, changed.answer)]
+                is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
+                faults = [fault for one in words if (fault := one.bars(changed.pool, changed.prompt))]
+                if faults and changed.status != "hidden" and not is_its:
+                    raise BadInput(faults[0])
             if edit.status == "active":
                 now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None

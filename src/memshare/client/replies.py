@@ -56,7 +56,7 @@ class FeedbackTaken(Message):
 
     taken: tuple[UUID, ...]
     known: tuple[UUID, ...]
-    hidden: UUID | None = Field(default=None, description="what became of a wrong answer, and is hidden now")
+    hidden: UUID | None = Field(default=None, description="what became of a wrong answer, and is hidden now or still")
 
 
 class PoolReply(Message):

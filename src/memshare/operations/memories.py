@@ -55,7 +55,7 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said, sayings
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, sayings
 from memshare_memory.people import WrongAnswer, called_wrong, wrong_answers, wrong_by_saying
 
 EXAMPLES = 20  # memories
@@ -214,13 +214,7 @@ def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
 
 def _called_wrong(given: GivenMemory | Memory, words: Iterable[WrongAnswer]) -> str:
     """A sentence that says who called this answer to this prompt wrong, of `words` on this answer; empty for nobody."""
-    for word in words:
-        if word.curated and word.pool == given.pool and said(word.prompt) == said(given.prompt or word.prompt):
-            return (
-                f"This answer was called wrong by {word.by!r} (journey {word.journey or 'unknown'!r}), so it is not "
-                "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
-            )
-    return ""
+    return next((fault for word in words if (fault := word.bars(given.pool, given.prompt))), "")
 
 
 @serves(Memories.edit, "EditForm", right="curate", decides=True, answer="The ferry takes dogs on a lead.")

@@ -44,14 +44,15 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
         is_so_already = any(one.hides and one.memory == wrong for one in wrong_answers(backend.redis, answer))
         note_wrong(backend.redis, answer, word)
     for memory in (one.memory for one in backend.client.memories.judge([wrong])):
-        says_so = saying(memory.answer) == saying(answer)  # a person may have changed it since
-        if says_so and memory.status != "hidden" and (curated or memory.submitter == caller.name):
-            backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
+        says_so, is_shown = saying(memory.answer) in sayings(answer), memory.status != "hidden"  # it may have changed
+        if says_so and (is_shown or is_so_already) and (curated or memory.submitter == caller.name):
+            if is_shown:
+                backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
             with backend.reaching():
                 note(backend.redis, journey.id, OPINION, said.model_copy(update={"hid": wrong}).model_dump(mode="json"))
             return wrong
         with backend.reaching():  # it is hidden for another reason, or not the caller's to hide
-            note_wrong(backend.redis, answer, word.model_copy(update={"hides": is_so_already}))
+            note_wrong(backend.redis, answer, word.model_copy(update={"hides": False}))
     return None
 
 
@@ -63,7 +64,7 @@ def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
 
 def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> FeedbackTaken:
     """Take back what was said of an answer: the memories that it follows, what it became, and those that were hidden as
-    they say the same, are as if it was not."""
+    they say the same, are as if it was not. What another word stands on stays hidden for that, and is named."""
     said, pools = journey.opinion, pools_looked_in(backend, journey)
     if said is None:
         raise BadInput("Nobody has said anything of this answer, so there is nothing to take back.")
@@ -85,17 +86,37 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
     there = [one.memory for one in backend.client.memories.judge([wrong, *alike])]
     with backend.reaching():
         hidden = [one for one in there if called_wrong(backend.redis, one)]  # and not by hand since
-        no_longer_wrong(backend.redis, journey.answer or "", wrong)
+        no_longer_wrong(backend.redis, journey.answer or "", wrong, journey.id)
         note(backend.redis, journey.id, TAKEN_BACK, times)
         unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
+    kept_hidden = None
     for memory in hidden:
         is_its = said.hides and (memory.id == said.hid or memory.task_id == journey.id)
         if memory.status == "hidden" and memory.why_hidden is None and (is_its or memory.id in alike):
-            backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
+            kept_hidden = kept_hidden or _shown_without_word(backend, caller, memory)
     if said.hides:
         _confirm(backend, caller, journey, is_wrong=False)
     audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
-    return FeedbackTaken(taken=tuple(one.id for one in told), known=())
+    return FeedbackTaken(taken=tuple(one.id for one in told), known=(), hidden=kept_hidden)
+
+
+def _shown_without_word(backend: Backend, caller: Caller, memory: Memory) -> UUID | None:
+    """Show a memory again, unless another word stands on what it says: that hides it from then on. Returns its id."""
+    with backend.reaching():
+        words = [*wrong_answers(backend.redis, memory.answer)]
+        its = [one for one in words if one.memory == memory.id]
+        if any(one.hides for one in its):
+            return memory.id
+        for one in (each for each in words if each.journey and each.bars(memory.pool, memory.prompt)):
+            note_wrong(backend.redis, memory.answer, one.model_copy(update={"memory": memory.id, "hides": True}))
+            also = noted(backend.redis, one.journey, ALSO_HID) or ()  # so that it ends with that word
+            note(backend.redis, one.journey, ALSO_HID, [*also, str(memory.id)])
+            return memory.id
+    backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
+    with backend.reaching():  # the words that count for their submitter's tasks alone
+        for one in its:
+            note_wrong(backend.redis, memory.answer, one)
+    return None
 
 
 def _confirm(backend: Backend, caller: Caller, journey: JourneyReply, *, is_wrong: bool) -> None:
@@ -134,6 +155,16 @@ def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:
     return []
 
 
+def standing(backend: Backend, memory: UUID | None) -> str:
+    """A sentence that says whose word stands on what a memory says, first the one that hides it; empty for nobody."""
+    for one in (each.memory for each in backend.client.memories.judge([memory] if memory else [])):
+        with backend.reaching():
+            words = [word for word in wrong_answers(backend.redis, one.answer) if word.pool == one.pool]
+        for word in sorted(words, key=lambda word: (word.memory != one.id, not word.hides)):
+            return f" {word.by} called the same answer wrong (journey {word.journey or 'unknown'}), and that stands."
+    return ""
+
+
 def _also_hid(backend: Backend, journey: JourneyReply) -> set[UUID]:
     return {UUID(str(one)) for one in noted(backend.redis, journey.id, ALSO_HID) or ()}
 
@@ -148,7 +179,7 @@ def may_say(caller: Caller, journey: JourneyReply) -> bool:
     """True if the caller may still say something of the answer; who does not curate only of their own recalls."""
     is_own = journey.recall_id is None or journey.submitter == caller.name or caller.may("curate")
     there = journey.answer is not None and journey.ended and journey.pool is not None and journey.trial is None
-    is_answer = journey.what in ("task", "re-grading") and journey.opinion is None
+    is_answer = journey.what in ("task", "re-grading") and journey.opinion is None and journey.state != "unanswered"
     return there and is_own and is_answer and caller.may("offer", "curate")
 
 
@@ -205,7 +236,7 @@ def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None
         return Kept(name, None, "forgotten", is_its)
     except (Forbidden, TryAgain):
         return None
-    says_so = saying(found.memory.answer) == saying(journey.answer or "")
+    says_so = saying(found.memory.answer) in sayings(journey.answer or "")
     return Kept(name, found, found.memory.status if says_so else "changed", is_its)
 
 

@@ -35,8 +35,8 @@ from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Shown, Usage
 from memshare_memory.admit.followed import shares_in_common, that_count
 from memshare_memory.door.messages import SearchRequest
-from memshare_memory.memory import Memory, Status, folded
-from memshare_memory.people import called_wrong, wrong_answers
+from memshare_memory.memory import Memory, Status, folded, sayings
+from memshare_memory.people import wrong_by_saying
 from memshare_memory.recall.near_enough import too_far
 from memshare_memory.stores.store import CountKey, Order, Where
 
@@ -134,9 +134,11 @@ def _where(backend: Backend, caller: Caller, form: SearchForm | CountForm) -> Wh
     if form.status == "found wrong":
         ids = {each for one in found if one.right for each in one.memories if each != one.right}
         with backend.reaching():
-            said = {one.memory for one in wrong_answers(backend.redis) if one.pool in seen}
-            there = [one.memory for one in backend.client.memories.judge(sorted(said))]
-            ids |= {one.id for one in there if one.status == "hidden" and called_wrong(backend.redis, one)}
+            known = wrong_by_saying(backend.redis).items()
+            said = {(key, one.memory) for key, words in known for one in words if one.hides and one.pool in seen}
+            there = [one.memory for one in backend.client.memories.judge(sorted({memory for _, memory in said}))]
+            hidden = [one for one in there if one.status == "hidden"]
+            ids |= {one.id for one in hidden if not said.isdisjoint((each, one.id) for each in sayings(one.answer))}
     else:
         ids = {each for one in found if not one.right for each in one.memories}
     return form.where(**pools, ids=sorted(ids) or [UUID(int=0)])  # that of no memory

@@ -309,6 +309,8 @@ def give_feedback(
     if (reward is None) == (memories is None):
         raise BadInput("Give a 'reward', or a reward for each of 'memories': one of the two.")
     subject = _subject(backend, caller, journey, recall_id)
+    if reward is not None and subject.journey is not None and subject.journey.state == "unanswered":
+        raise BadInput("This journey has no answer that is right or wrong: nothing near enough to its task was found.")
     if subject.journey is not None and (times := opinions.times_taken_back(backend, subject.journey.id)):
         subject = subject._replace(id=f"{subject.id} {times}")
     rewards = memories or dict.fromkeys(subject.followed, reward or 0.0)

@@ -11,13 +11,15 @@ import redis
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import Settlement
-from memshare_memory.curate.requests import Edit
+from memshare_broker.wire.messages import Answer, Usage
+from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.people import WRONG_ANSWERS
+from memshare_memory.people import WRONG_ANSWERS, wrong_prompts
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, entry, graded, record
 
 
 def credited(client: redis.Redis) -> list[tuple[float, bool]]:
@@ -159,3 +161,94 @@ def test_an_answer_that_was_called_wrong_confirms_nothing_until_that_is_taken_ba
     memory.edit(Edit(id=shown, confirmed=before + 3_600))
     cora.post("/v1/feedback", json={"journey": "t1", "reward": 0.0})
     assert memory.get(shown).confirmed == before + 3_600, "another task confirmed it"
+
+
+GIVEN = {"pool": "logic", "prompt": PROMPT, "answer": "A light!", "new_pool": True}
+
+
+def called_wrong_twice(backend: Backend, memory: MemoryClient, tokened: Tokened, says: str = "A light.") -> UUID:
+    """What an answer became, which cora called wrong, and bob the same answer of a later journey to the same prompt."""
+    [kept] = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer=says, submitter="ines", new_pool=True)])
+    for journey, who in (("t1", "cora"), ("t2", "bob")):
+        answered(backend, journey=journey)
+        graded(backend, journey, 90)
+        if journey == "t1" or says == "A light.":
+            outcome = Settlement(memory_id=kept, outcome="stored" if journey == "t1" else "duplicate", reason="a test")
+            record(backend, journey, "settle", outcome)
+        tokened(who, "curate", "recall").post("/v1/feedback", json={"journey": journey, "reward": 0.0})
+    assert memory.get(kept).status == "hidden"
+    return kept
+
+
+@pytest.mark.parametrize("says", ["A light.", "a light"])
+@pytest.mark.parametrize("first", ["t1", "t2"])
+def test_what_two_called_wrong_stays_hidden_and_barred_while_a_word_stands(
+    backend: Backend, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis, first: str, says: str
+) -> None:
+    kept = called_wrong_twice(backend, memory, tokened, says)
+    dana, second = tokened("dana", "curate", "recall"), "t2" if first == "t1" else "t1"
+
+    done = dana.post("/v1/feedback", json={"journey": first, "take_back": True}).json()
+
+    assert done["hidden"] == (str(kept) if (first, says) != ("t2", "a light") else None)
+    assert memory.get(kept).status == "hidden"
+    word = {"by": "bob" if second == "t2" else "cora", "journey": second}
+    assert dana.get(f"/v1/memories/{kept}").json()["called_wrong"] == word
+    assert word["by"] in dana.post("/v1/memories", json=GIVEN).json()["detail"]
+    listed = dana.post("/v1/memories/search", json={"text": PROMPT, "status": "found wrong"}).json()["memories"]
+    assert [one["memory"]["id"] for one in listed] == [str(kept)]
+
+    assert dana.post("/v1/feedback", json={"journey": second, "take_back": True}).json()["hidden"] is None
+    assert memory.get(kept).status == "active"
+    assert not redis_client.exists(WRONG_ANSWERS)
+    assert dana.post("/v1/memories", json=GIVEN).status_code == 201
+
+
+def test_the_word_of_who_gave_the_task_outlives_that_of_who_curates(
+    backend: Backend, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    kept = called_wrong_twice(backend, memory, tokened)
+    answered(backend, journey="t3")
+    tokened("ada", "offer").post("/v1/feedback", json={"journey": "t3", "reward": 0.0})
+
+    dana = tokened("dana", "curate")
+    for journey in ("t1", "t2"):
+        dana.post("/v1/feedback", json={"journey": journey, "take_back": True})
+
+    assert memory.get(kept).status == "active", "it is not hers to hide"
+    assert [*wrong_prompts(redis_client, "logic", "A light.", "ada")] == [PROMPT]
+
+
+def test_another_memory_is_not_changed_to_say_what_was_called_wrong(
+    backend: Backend, tokened: Tokened, memory: MemoryClient
+) -> None:
+    called_wrong_twice(backend, memory, tokened)
+    asked = {"bell": PROMPT, "other": "Who wrote the verse?"}
+    new = [NewMemory(pool="logic", prompt=prompt, answer=f"A {name}.") for name, prompt in asked.items()]
+    dana, [bell, other] = tokened("dana", "curate", "recall"), memory.add(new)
+    refused = dana.post("/v1/memories", json=GIVEN).json()["detail"]
+
+    def change(one: UUID, **texts: str) -> tuple[int, str]:
+        version = dana.get(f"/v1/memories/{one}").json()["version"]
+        done = dana.patch(f"/v1/memories/{one}", json=texts, headers={"if-match": version})
+        return done.status_code, done.json().get("detail", "")
+
+    assert change(bell, answer="a light") == (422, refused)
+    assert memory.get(bell).answer == "A bell."
+    assert change(other, answer="A light.")[0] == 200
+    assert change(other, prompt=f"{PROMPT.upper()} ") == (422, refused)
+
+
+def test_what_nothing_is_near_enough_to_has_no_answer_to_judge(backend: Backend, tokened: Tokened) -> None:
+    cora = tokened("cora", "offer", "curate", "recall")
+    far = Answer(
+        task_id="t1", agent="logic", kind="riddle", answer="Nothing near enough (nearest: 0.12).", model=OFFLINE,
+        retriever_version=0, memories=(), usage=Usage(), seconds=0.1, verified=False,
+    )  # fmt: skip
+    backend.client.ledger.open(entry("t1", "answer"))
+    record(backend, "t1", "answer", far)
+
+    refused = cora.post("/v1/feedback", json={"journey": "t1", "reward": 1.0})
+
+    assert (refused.status_code, "has no answer" in refused.json()["detail"]) == (422, True)
+    assert "This answer is right" not in cora.get("/journeys/t1").text

@@ -12,6 +12,7 @@ from memshare.client.rest.calls.journeys import JourneyReply, PromptReply
 from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.pages.stream import state_in
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
+from memshare.operations import opinions
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
@@ -132,7 +133,8 @@ def say(visit: Visit) -> Done:
     hidden = visit.ask("The feedback", give_feedback, journey=journey, reward=reward, take_back=back).hidden
     here = f"/journeys/{quote(journey, safe='')}"
     if back:
-        return Done(f"{here}#opinion", "It is taken back: nothing is said of this answer.")
+        said = "It is taken back: nothing is said of this answer."
+        return Done(f"{here}#opinion", said + opinions.standing(visit.backend, hidden))
     return Done(f"{here}#opinion", HIDDEN if hidden else "", f"{here}/feedback?answer=undecided")
 
 

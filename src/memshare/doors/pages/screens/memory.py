@@ -17,7 +17,7 @@ from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore
-from memshare.operations.opinions import note_hidden, says_so
+from memshare.operations.opinions import note_hidden, says_so, standing
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
@@ -43,7 +43,8 @@ def do_to_several(visit: Visit) -> Done | Screen:
     for one in others:
         edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
-    if wrong := [one.called_wrong for one in others if status == "active" and one.called_wrong]:
+    wrong = [one.called_wrong for one in others if status == "active" and one.called_wrong]
+    if wrong and not any(standing(visit.backend, one.memory.id) for one in others):
         said += f" {len(wrong)} of them had been called wrong, and may be remembered again."
     if not changed:
         hidden = "none that says so is shown any more" if journey else "all are hidden already"
@@ -134,7 +135,9 @@ def change(visit: Visit) -> Done | Screen:
     back = visit.back
     undo = f"/memories/{memory_id}/text-before?{urlencode({'version': now.version, 'back': back})}" if is_new else ""
     if now.memory.status == "hidden":
-        return Done(f"/memories/{memory_id}", "The memory was changed. It is still hidden.", undo)
+        why = f", as {now.called_wrong.by} called that wrong" if now.called_wrong else ""
+        said = "It is still hidden." if before.status == "hidden" else f"It is hidden{why}."
+        return Done(f"/memories/{memory_id}", f"The memory was changed. {said}", undo)
     said = "The memory was changed, and is shown again." if before.status == "hidden" else "The memory was changed."
     return Done(back or f"/memories/{memory_id}", said + ask_again(back), undo)
 
@@ -164,7 +167,7 @@ def set_status(visit: Visit) -> Done:
     now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
     wrong, said = before.called_wrong, SAID[now.memory.status]
     if wrong and now.memory.status == "active":
-        said = f"It is shown again, and what {wrong.by} called wrong may be remembered again."
+        said += standing(visit.backend, memory_id) or f" What {wrong.by} called wrong may be remembered again."
     to = back_to(now, before.memory.status, back, (wrong and wrong.journey) or "")
     return Done(back or f"/memories/{memory_id}", said, to)
 

@@ -69,6 +69,57 @@ def test_a_corrected_memory_is_shown_again_and_hidden_with_its_old_text(
     assert memory.get(imported).status == "active"
 
 
+@pytest.mark.parametrize("again", ["A LIGHT", "a light!", "“A light”"])
+def test_a_corrected_memory_is_hidden_again_however_its_old_text_is_typed(
+    here: TestClient, backend: Backend, imported: UUID, memory: MemoryClient, again: str
+) -> None:
+    ended(backend, str(imported))
+    said_on_the_page(here, "wrong")
+    change(here, imported, answer="A bell.")
+
+    page = change(here, imported, answer=again)
+
+    assert memory.get(imported).status == "hidden"
+    assert "The memory was changed. It is hidden, as anonymous called that wrong." in text_of(page)
+    said_on_the_page(here, "undecided")
+    assert memory.get(imported).status == "active"
+
+
+def test_the_page_says_whose_word_still_hides_a_memory(
+    here: TestClient, backend: Backend, imported: UUID, memory: MemoryClient
+) -> None:
+    ended(backend)
+    answered(backend, journey="t2")
+    graded(backend, "t2", 90)
+    here.post("/journeys/t2/feedback", data={"answer": "wrong"}, headers=FROM_PAGE)
+    said_on_the_page(here, "wrong")
+
+    page = text_of(said_on_the_page(here, "undecided"))
+
+    assert (
+        "nothing is said of this answer. anonymous called the same answer wrong (journey t2), and that stands." in page
+    )
+    assert memory.get(imported).status == "hidden"
+    assert 'href="/journeys/t2#opinion"' in here.get(f"/memories/{imported}").text
+
+
+def test_what_is_shown_again_may_be_remembered_only_if_no_word_on_it_stands(
+    here: TestClient, backend: Backend, shelf: dict[str, str], imported: UUID
+) -> None:
+    ended(backend, shelf["logic"], kept=str(imported))
+    said_on_the_page(here, "wrong")
+    hide_all(here)
+
+    def shown(one: str) -> str:
+        fields = {"status": "active", "version": here.get(f"/v1/memories/{one}").json()["version"]}
+        return text_of(here.post(f"/memories/{one}/status", data=fields, headers=FROM_PAGE).text)
+
+    first, last = shown(shelf["logic"]), shown(str(imported))
+
+    assert "It is shown again. anonymous called the same answer wrong (journey t1), and that stands." in first
+    assert "It is shown again. What anonymous called wrong may be remembered again." in last
+
+
 def test_what_was_hidden_by_hand_or_keeps_its_answer_is_still_hidden_and_the_page_says_so(
     here: TestClient, backend: Backend, imported: UUID, memory: MemoryClient
 ) -> None:
@@ -126,7 +177,7 @@ def test_it_is_said_which_memory_is_hidden_why_and_by_whom_and_how_it_comes_back
     told = card(cora.get("/journeys/t1").text)
 
     assert f"The memory that says the same, by ines , ( memory {str(imported)[:8]} ) is hidden, as cora said so" in told
-    assert "Taking that back shows it again." in told
+    assert "Taking that back shows it again, unless somebody else called it wrong, too." in told
     assert "kept from this answer" not in told
     page = cora.get(f"/memories/{imported}").text
     assert "It is hidden, as cora called its answer wrong" in text_of(page)

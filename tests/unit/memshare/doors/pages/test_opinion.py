@@ -197,8 +197,9 @@ def test_what_still_says_so_is_named_and_hidden_with_one_button(
     assert f"2 memories that say so are hidden with it: {links} . Taking that back shows them again." in card(later)
     assert here.get("/v1/journeys/t1").json()["also_hid"] == [*map(str, both)]
     memory.edit(Edit(id=like, status="active"))
-    assert f"1 memory that says so is hidden with it: memory {shelf['logic'][:8]} ." in card(
-        here.get("/journeys/t1").text
+    assert (
+        f"1 memory that says so is hidden with it: memory {shelf['logic'][:8]} . Taking that back shows it again."
+        in card(here.get("/journeys/t1").text)
     )
     memory.edit(Edit(id=like, status="hidden"))
     assert here.post(html.unescape(undo), headers=FROM_PAGE).url.path == "/journeys/t1"
