@@ -76,7 +76,9 @@ def test_agents_are_shown_the_right_form_after_90_memories_and_another_pool_does
     own = {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_CONCURRENCY": "1"}
     with serving(oracle) as chat, deployed(settings, chat, tmp_path, WORKERS, **own) as running:
         client = running.client
-        client.memories.add([NewMemory(pool="logic", prompt=o.prompt, answer=o.answer, new_pool=True) for o in others])
+        # Each answer is made in its own way, for answers that are made alike would teach their pool themselves.
+        own_words = [(one.prompt, f"{one.prompt} {one.answer}") for one in others]
+        client.memories.add([NewMemory(pool="logic", prompt=p, answer=a, new_pool=True) for p, a in own_words])
         untouched = [recalled(running, "logic", test) for test in other_tests]
 
         stream(running, tasks[:FIRST])
