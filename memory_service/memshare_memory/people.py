@@ -202,6 +202,11 @@ class WrongAnswer(CalledWrong):
         )
 
 
+def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None) -> str:
+    """Why an answer, of which these are `words`, is not brought in for a prompt of a pool; empty where it is."""
+    return next((fault for word in words if (fault := word.bars(pool, prompt))), "")
+
+
 def least_alike(answer: str, *, by_program: bool = False) -> float:
     """The cosine of two prompts from which on the same answer says the same to both; a program tells them apart."""
     return SAME_PROMPT if by_program or len(tokens(answer)) <= FEW_WORDS else LIKE_PROMPT

@@ -71,6 +71,7 @@ def open_door(settings: Settings) -> DoorServer:
     return door
 
 
+@functools.cache
 def _lessons(settings: Settings) -> Lessons:
     return Lessons(connect(settings.redis), settings.lesson_share, learn=settings.learn)
 

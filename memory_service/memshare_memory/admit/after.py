@@ -178,10 +178,10 @@ class Lessons:
     def of_brought(self, recall: Recall, memories: Sequence[Memory]) -> Iterator[NextMessage]:
         """The lessons that pairs are which people brought in, of those made like others: nobody is asked about them."""
         pairs = [memory for memory in memories if not memory.is_statement and memory.status == "active"]
-        for place, memory in enumerate(pairs):
+        vectors = recall.store.dense_of([memory.id for memory in pairs]) if pairs and self.learn else {}
+        for place, memory in enumerate(one for one in pairs if one.id in vectors):  # not forgotten since
             journey = str(derived_id("lesson", str(memory.id)))
-            vector = recall.store.dense_of([memory.id]).get(memory.id) if self.learn else None
-            lesson = None if vector is None else self.of(journey, recall, memory, vector, brought=place)
+            lesson = self.of(journey, recall, memory, vectors[memory.id], brought=place)
             if lesson is not None:
                 yield LEARN.next(lesson)._replace(journey=journey)
 

@@ -21,7 +21,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, sayings
-from memshare_memory.people import called_wrong, no_longer_wrong, wrong_answers
+from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -212,9 +212,9 @@ class Curate:
                     changed = self._shown_if_right(before, changed)
                 words = [*wrong_answers(self._client, changed.answer)]
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
-                faults = [fault for one in words if (fault := one.bars(changed.pool, changed.prompt))]
-                if faults and changed.status != "hidden" and not is_its:
-                    raise BadInput(faults[0])
+                fault = barred(words, changed.pool, changed.prompt)
+                if fault and changed.status != "hidden" and not is_its:
+                    raise BadInput(fault)
             if edit.status == "active":
                 now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None

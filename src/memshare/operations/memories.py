@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -56,7 +56,7 @@ from memshare_memory.curate.requests import (
 )
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import CalledWrong, Memory, Revision, Status, sayings
-from memshare_memory.people import WrongAnswer, called_wrong, wrong_answers, wrong_by_saying
+from memshare_memory.people import barred, called_wrong, wrong_answers, wrong_by_saying
 
 EXAMPLES = 20  # memories
 
@@ -198,7 +198,7 @@ def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, lis
 
     def is_right(one: NewMemory | Memory) -> bool:
         words = [word for each in sayings(one.answer) for word in known.get(each, ())]
-        fault = "" if getattr(one, "status", "active") == "hidden" else _called_wrong(one, words)
+        fault = "" if getattr(one, "status", "active") == "hidden" else barred(words, one.pool, one.prompt)
         if fault:
             why.append(f"{found.places[id_of(one)]}, {(one.prompt or one.answer)[:80]!r}: {fault}")
         return not fault
@@ -208,13 +208,8 @@ def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, lis
 
 def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
     """Raise `Conflict` if whoever curates called this answer to this prompt wrong, and nobody took that back."""
-    if fault := _called_wrong(given, wrong_answers(client, given.answer)):
+    if fault := barred(wrong_answers(client, given.answer), given.pool, given.prompt):
         raise Conflict(fault)
-
-
-def _called_wrong(given: GivenMemory | Memory, words: Iterable[WrongAnswer]) -> str:
-    """A sentence that says who called this answer to this prompt wrong, of `words` on this answer; empty for nobody."""
-    return next((fault for word in words if (fault := word.bars(given.pool, given.prompt))), "")
 
 
 @serves(Memories.edit, "EditForm", right="curate", decides=True, answer="The ferry takes dogs on a lead.")

@@ -11,15 +11,13 @@ import redis
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
-from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import Settlement
-from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.people import WRONG_ANSWERS, wrong_prompts
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
-from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, entry, graded, record
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, unanswered
 
 
 def credited(client: redis.Redis) -> list[tuple[float, bool]]:
@@ -241,12 +239,7 @@ def test_another_memory_is_not_changed_to_say_what_was_called_wrong(
 
 def test_what_nothing_is_near_enough_to_has_no_answer_to_judge(backend: Backend, tokened: Tokened) -> None:
     cora = tokened("cora", "offer", "curate", "recall")
-    far = Answer(
-        task_id="t1", agent="logic", kind="riddle", answer="Nothing near enough (nearest: 0.12).", model=OFFLINE,
-        retriever_version=0, memories=(), usage=Usage(), seconds=0.1, verified=False,
-    )  # fmt: skip
-    backend.client.ledger.open(entry("t1", "answer"))
-    record(backend, "t1", "answer", far)
+    unanswered(backend)
 
     refused = cora.post("/v1/feedback", json={"journey": "t1", "reward": 1.0})
 

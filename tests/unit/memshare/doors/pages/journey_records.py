@@ -8,6 +8,7 @@ from uuid import UUID
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import Entry
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.grades import Score
 from memshare_broker.wire.messages import AgentTask, Answer, Message, Shown, Usage
 
@@ -57,6 +58,16 @@ def answered(
         withheld=Shown(id=UUID(withheld), similarity=0.8) if withheld else None,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
+
+
+def unanswered(backend: Backend, journey: str = "t1") -> None:
+    """A task to an agent without a model, to which no memory is near enough."""
+    far = Answer(
+        task_id=journey, agent="logic", kind="riddle", answer="Nothing near enough (nearest: 0.12).", model=OFFLINE,
+        retriever_version=0, memories=(), usage=Usage(), seconds=0.1, verified=False,
+    )  # fmt: skip
+    backend.client.ledger.open(entry(journey, "answer"))
+    record(backend, journey, "answer", far)
 
 
 def graded(backend: Backend, journey: str, total: float, model: str = MODEL) -> None:

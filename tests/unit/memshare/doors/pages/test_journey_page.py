@@ -11,9 +11,8 @@ from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.errors import NotYet
-from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared, Lesson
-from memshare_broker.wire.messages import Answer, Usage
+from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened, bury
@@ -26,6 +25,7 @@ from tests.unit.memshare.doors.pages.journey_records import (
     graded,
     record,
     text_of,
+    unanswered,
 )
 
 
@@ -225,12 +225,7 @@ def test_what_is_asked_again_is_not_said_to_be_without_memories_before_it_is_ans
 
 
 def test_what_nothing_is_near_enough_to_is_not_called_answered(here: TestClient, backend: Backend) -> None:
-    far = Answer(
-        task_id="t1", agent="logic", kind="riddle", answer="Nothing near enough (nearest: 0.12).", model=OFFLINE,
-        retriever_version=0, memories=(), usage=Usage(), seconds=0.1, verified=False,
-    )  # fmt: skip
-    backend.client.ledger.open(entry("t1", "answer"))
-    record(backend, "t1", "answer", far)
+    unanswered(backend)
 
     page = here.get("/journeys/t1").text
     assert "<span>not answered</span>" in page
