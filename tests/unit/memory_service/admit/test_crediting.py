@@ -14,9 +14,11 @@ from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import by_ids
 from tests.support.graded import graded
 from tests.support.memories import remembered
 
@@ -147,6 +149,33 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage,
     assert [arm.credits for arm in arms] == [6, 6]
     assert [arm.is_tried for arm in arms] == [False, True]
     assert p_of(ranking, pair) == ALPHA
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_known", "credited"),
+    [
+        ("It costs 14 euros.", True, [0, 1, 1]),
+        ("It costs 14 euros.", False, [1, 1, 1]),  # nobody said that they contradict each other
+        ("Fourteen, so to speak.", True, [1, 1, 1]),  # in other words nobody can say which
+        ("It costs 12 euros, not 14 euros.", True, [1, 1, 1]),
+    ],
+)
+def test_a_grade_says_nothing_of_a_statement_that_contradicts_what_the_answer_follows(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, answer: str, is_known: bool, credited: list[int]
+) -> None:
+    less, more, other = (
+        state(recall, text)
+        for text in ("An adult pays 12 euros.", "An adult pays 14 euros.", "Dogs go free on all ships.")
+    )
+    if is_known:
+        Conflicts(redis_client).judge("poem", less.id, more.id, "contradict")
+    ids = [one.id for one in (less, more, other)]
+
+    settle.run("1", graded(recall, "What does it cost?", answer, journey="1", score=90, shown=ids))
+
+    assert [arm.credits for arm in Arms(redis_client).of("poem", ids)] == credited
+    there = by_ids(recall.store, ids)
+    assert [there[one].confirmed is not None for one in ids] == [bool(one) for one in credited]
 
 
 def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
