@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, permutations
+from math import fsum
 from typing import Annotated, NamedTuple
 from uuid import UUID
 
@@ -35,9 +36,10 @@ from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
 from memshare_memory.admit.followed import followed
 from memshare_memory.belief.promotions import Promotions, unconfirmed
+from memshare_memory.contradictions import Strength
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Cause, Memory, said
+from memshare_memory.memory import UNTRIED, Cause, Memory, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
 from memshare_scorer.rubric import rubric_files
@@ -162,9 +164,16 @@ def may_decide(caller: Caller, need: Need) -> bool:
 
 
 def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) -> dict[str, UUID | str]:
-    """The better one of two memories and why, where anything speaks for it; `held`: how many submitters say each."""
-    two, p = (one.memory, other.memory), [round(each.credibility.p, 2) for each in (one, other)]
-    scores = [round(each.score) for each in two if each.score is not None]
+    """The better one of two memories and why, where anything speaks clearly for it; `held`: submitters who say each.
+
+    Credibilities do where recall goes by them, too, and scores where the ranges that they were given do not meet.
+    """
+    two = (one.memory, other.memory)
+    less, more = sorted(Strength(each.credibility.p, 0.0, each.credibility.credits) for each in (one, other))
+    is_told = less.p != UNTRIED and more.has_settled(less)
+    p = [each.credibility.p for each in (one, other)] if is_told else ()
+    (low, high), (least, most) = map(_range, two)
+    scores = [round(each.score) for each in two if each.score is not None] if low > most or least > high else ()
     measures: tuple[tuple[Sequence[float], str], ...] = (
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
@@ -176,6 +185,14 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
             better = two[values.index(max(values))]
             return {"better": better.id, "speaks": why.format(max(values), min(values))}
     return {}
+
+
+def _range(memory: Memory) -> tuple[float, float]:
+    """The range of points that a memory was given, whose middle is its score; (0, 100) without a score."""
+    if memory.score is None or not memory.criteria:
+        return (0.0, 100.0) if memory.score is None else (memory.score, memory.score)
+    each = memory.criteria.values()
+    return fsum(one.low for one in each), fsum(one.high for one in each)
 
 
 def _conflicts(look: Look) -> Iterator[Need]:

@@ -55,7 +55,7 @@ class Need(Message):
         "of one cause, each with all its causes in `because`; of a recheck those that nobody confirmed",
     )
     others: tuple[Need, ...] = Field(default=(), description="later conflicts about the same question")
-    better: UUID | None = Field(default=None, description="of two the one for which more speaks, where anything does")
+    better: UUID | None = Field(default=None, description="of two the one for which more clearly speaks")
     speaks: str | None = None
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")
     source: StaleSource | None = Field(
