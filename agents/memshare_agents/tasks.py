@@ -29,6 +29,7 @@ from memshare_memory.belief.lift import USUAL, HowMany
 from memshare_memory.contradictions import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.memory import said
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
@@ -60,6 +61,8 @@ class AnswerStage:
     0: nothing is tried by chance, nor is a number of memories."""
     near_enough: Callable[[str], float] = lambda _: -1.0
     """The least similarity at which a memory of a pool is quoted, where there is no model."""
+    said_wrong: Callable[[str, str, str, str], str] = lambda *_: ""
+    """Says of pool, prompt, answer and submitter who called that answer wrong."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
@@ -105,9 +108,11 @@ class AnswerStage:
                 turns = answering.build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
                 said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
                 claims = self.agent.claims if kind.claims is None else kind.claims
-                said = said._replace(known=_known(recalled.found) if claims else ())
+                said = said._replace(known=self._known(recalled.found) if claims else ())
             else:
                 said = answering.nearest_answer(recalled, journey, pool, self.near_enough(pool))
+                if wrong := self.said_wrong(pool, text, said.text, task.submitter):
+                    said = said._replace(notes=(wrong,))
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(
@@ -159,6 +164,16 @@ class AnswerStage:
         log.info("Not graded, as it could not be verified.", extra=ids(task_id=journey, agent=self.agent.name))
         kept = {"outcome": "not verified"}  # its journey ends here
         return Outcome(answer, judged, "unverified", counted, kept)
+
+    def _known(self, found: Sequence[Found]) -> tuple[str, ...]:
+        """The answers to nearly the same prompt that people brought in, without the words that lost to one of them."""
+        near = [one.memory for one in found if one.similarity >= NEAR_CURATED and one.memory.task_id is None]
+        near = [one for one in near if one.prompt is not None]
+        if len(near) > 1:
+            beaten = [each for one in self.memory.judge([each.id for each in near]) for each in one.won_over]
+            lost = {said(one.memory.answer) for one in self.memory.judge(beaten)}
+            near = [one for one in near if said(one.answer) not in lost]
+        return tuple(one.answer[:LONGEST_TEXT] for one in near)[:MOST_KNOWN]
 
     def _examples(self, journey: str, task: AgentTask) -> Examples | None:
         """How many memories are to be shown, where that is learnt: nobody says it, and one call of a model answers."""
@@ -256,12 +271,6 @@ class AnswerStage:
             notes=notes,
             was_cut=is_cut,
         )
-
-
-def _known(found: Sequence[Found]) -> tuple[str, ...]:
-    """The answers to nearly the same prompt that people brought in."""
-    near = [one for one in found if one.similarity >= NEAR_CURATED and one.memory.task_id is None]
-    return tuple(one.memory.answer[:LONGEST_TEXT] for one in near if one.memory.prompt is not None)[:MOST_KNOWN]
 
 
 def register(app: App, agent: Agent, services: Callable[[], StageServices], opened: Callable[[], AnswerStage]) -> None:

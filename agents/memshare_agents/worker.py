@@ -19,6 +19,7 @@ from memshare_llm.build import open_budget, open_limited, open_metering, open_wi
 from memshare_llm.chat import Chat
 from memshare_memory.belief.lift import HowMany
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.people import said_wrong
 from memshare_memory.recall.near_enough import near_enough
 
 
@@ -40,9 +41,10 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     metering, check_caps = open_metering(settings), open_budget(settings).check
     reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
     limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
-    many, memory = _how_many(settings), _memory(settings)
-    near = functools.partial(near_enough, connect(settings.redis), setting=settings.near_enough)
-    return AnswerStage(agent, chat, memory, limit, metering, check_caps, reasoner, window, many, withhold, near)
+    many, memory, client = _how_many(settings), _memory(settings), connect(settings.redis)
+    near = functools.partial(near_enough, client, setting=settings.near_enough)
+    wrong = functools.partial(said_wrong, client)
+    return AnswerStage(agent, chat, memory, limit, metering, check_caps, reasoner, window, many, withhold, near, wrong)
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

@@ -192,19 +192,31 @@ class WrongAnswer(CalledWrong):
     curated: bool
     hides: bool = False
 
-    def bars(self, pool: str, prompt: str | None) -> str:
-        """Why its answer is not brought in for this prompt of a pool (a statement has none); empty where it is."""
+    def bars(self, pool: str, prompt: str | None, so: str = "it is not brought in") -> str:
+        """Why its answer is not brought in for this prompt of a pool (a statement has none); empty where it is.
+
+        `so` says what is not done for it.
+        """
         if not (self.curated and self.pool == pool and said(self.prompt) == said(prompt or self.prompt)):
             return ""
         return (
-            f"This answer was called wrong by {self.by!r} (journey {self.journey or 'unknown'!r}), so it is not "
-            "brought in. If it is right, take that back first, or show the memory again that is hidden for it."
+            f"This answer was called wrong by {self.by!r} (journey {self.journey or 'unknown'!r}), so {so}. If it is "
+            "right, take that back first, or show the memory again that is hidden for it."
         )
 
 
-def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None) -> str:
+def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None, *so: str) -> str:
     """Why an answer, of which these are `words`, is not brought in for a prompt of a pool; empty where it is."""
-    return next((fault for word in words if (fault := word.bars(pool, prompt))), "")
+    return next((fault for word in words if (fault := word.bars(pool, prompt, *so))), "")
+
+
+def said_wrong(client: redis.Redis, pool: str, prompt: str, answer: str, submitter: str) -> str:
+    """Who called an answer to this very prompt wrong, in a sentence, as far as that counts for this submitter's tasks;
+    empty where nobody did."""
+    for one in wrong_answers(client, answer):
+        if one.pool == pool and said(one.prompt) == said(prompt) and (one.curated or one.submitter == submitter):
+            return f"{one.by} called this answer to this prompt wrong (journey {one.journey or 'unknown'})."
+    return ""
 
 
 def least_alike(answer: str, *, by_program: bool = False) -> float:

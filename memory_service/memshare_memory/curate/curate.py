@@ -212,7 +212,7 @@ class Curate:
                     changed = self._shown_if_right(before, changed)
                 words = [*wrong_answers(self._client, changed.answer)]
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
-                fault = barred(words, changed.pool, changed.prompt)
+                fault = barred(words, changed.pool, changed.prompt, "the memory was not changed to say it")
                 if fault and changed.status != "hidden" and not is_its:
                     raise BadInput(fault)
             if edit.status == "active":

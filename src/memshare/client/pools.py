@@ -24,7 +24,7 @@ from memshare_llm.limits.concurrency import servers_now
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
-from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.memory import KNOWLEDGE, Memory, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.grading import cannot_grade, is_checked
 from memshare_scorer.rubric import find_rubric
@@ -236,13 +236,17 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
 
 
 def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
-    """Answers that a person found right in place of the memory, or of its sources, and what those say now that somebody
-    changed: it is graded beside them."""
-    sources = [one.memory for one in memory.because if one.became == "found wrong"]
-    right = {one for judged in client.memories.judge([memory.id, *sources]) for one in judged.lost_to}
+    """Answers that a person found right in place of the memory, or of its sources, or of what says the same and
+    contradicts the same, and what those say now that somebody changed: it is graded beside them."""
+    judge = client.memories.judge
+    judged = judge([memory.id, *(one.memory for one in memory.because if one.became == "found wrong")])
+    right = {one for each in judged for one in each.lost_to}
     right |= {one.memory for one in memory.because if one.became == "changed"}
-    there = client.memories.judge(sorted(right)) if right else []
-    return tuple(one.memory.answer[:LONGEST_TEXT] for one in there)
+    rivals = judge([one for each in judged if each.memory.id == memory.id for one in each.conflicts])
+    lost = judge([one for each in rivals for one in each.won_over])
+    same = {one.memory.id for one in lost if said(one.memory.answer) == said(memory.answer)}
+    right |= {one.memory.id for one in rivals if not same.isdisjoint(one.won_over)}
+    return tuple(one.memory.answer[:LONGEST_TEXT] for one in judge(sorted(right)) if not one.lost_to)
 
 
 def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:

@@ -55,7 +55,7 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, sayings
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said, sayings
 from memshare_memory.people import barred, called_wrong, wrong_answers, wrong_by_saying
 
 EXAMPLES = 20  # memories
@@ -189,6 +189,12 @@ def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     [added] = backend.client.memories.add([NewMemory(**fields, new_pool=new_pool, submitter=caller.name)])
     audit(caller, "add", memory_id=added, pool=form.pool)
     return _reply(backend, _judged(backend, caller, added))
+
+
+def has_changed(there: Memory, given: GivenMemory) -> bool:
+    """True if the pool has what was given, as a memory that a person has changed since."""
+    same = ((said(one.prompt or ""), said(one.answer)) for one in (there, given))
+    return bool(there.history) and len({*same}) > 1
 
 
 def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:

@@ -139,11 +139,19 @@ def note_hidden(
             note(backend.redis, journey.id, ALSO_HID, [*sorted(map(str, before | now if hidden else before - now))])
     if not hidden:
         return
+    by = journey.opinion.by if is_wrong(journey) and journey.opinion else caller.name
     for one in (each.memory for each in backend.client.memories.judge(sorted(now))):
-        about = {"prompt": one.prompt or journey.prompt, "by": caller.name, "journey": journey.id}
+        about = {"prompt": one.prompt or journey.prompt, "by": by, "journey": journey.id}
         word = WrongAnswer(memory=one.id, pool=one.pool, submitter=one.submitter, curated=True, hides=True, **about)
         with backend.reaching():
             note_wrong(backend.redis, one.answer, word)
+
+
+def called_wrong_in(backend: Backend, memory: Memory) -> list[str]:
+    """The journeys of the words for which a memory is hidden as long as it says this."""
+    with backend.reaching():
+        words = [*wrong_answers(backend.redis, memory.answer)]
+    return [one.journey for one in words if one.hides and one.memory == memory.id and one.journey]
 
 
 def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:

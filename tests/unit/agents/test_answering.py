@@ -17,6 +17,7 @@ from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Turn, Us
 from memshare_llm.chat import OLLAMA, Reply, Window
 from memshare_memory.belief.bandit import Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.pool.pool import Pool
@@ -168,6 +169,33 @@ def test_an_answer_is_graded_beside_what_people_brought_in_for_nearly_the_same_p
     assert following is not None
     assert isinstance(following.body, AgentPair)
     assert following.body.known == (("Verse on red lamp by the sea",) if claims else ())
+
+
+def test_an_answer_is_not_graded_beside_words_that_lost_to_what_else_people_brought_in(
+    recall: Recall, memory: MemoryClient
+) -> None:
+    right, wrong, like = (
+        remembered(prompt, answer=answer)[0]
+        for prompt, answer in (
+            ("red lamp by the sea", "At nine."),
+            ("red lamp by the sea", "At ten."),
+            ("red lamp by the old sea", "at ten!"),
+        )
+    )
+    some = [right, wrong, like]
+    recall.store.put(list(zip(some, recall.vectors(some), strict=True)))
+    agent = POEM.model_copy(update={"claims": True})
+    stage = AnswerStage(agent, ScriptedChat("A", "B"), memory, 100)
+
+    def known() -> set[str]:
+        following = stage.run("journey", AgentTask(prompt="red lamp by the sea")).following
+        assert following is not None
+        assert isinstance(following.body, AgentPair)
+        return {one.lower().strip("!.") for one in following.body.known}
+
+    assert known() == {"at nine", "at ten"}
+    memory.decide(ConflictDecision(memories=(right.id, wrong.id), contradict=True, right=right.id))
+    assert known() == {"at nine"}
 
 
 def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:

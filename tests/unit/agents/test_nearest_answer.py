@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+from uuid import UUID
+
 import pytest
+import redis
 
 from memshare_agents.answering import nearest_answer
 from memshare_agents.roster import Agent, load_roster
@@ -13,6 +17,7 @@ from memshare_llm.models import NoModel, NoModelSet
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, Recollection
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong, said_wrong
 from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
 
@@ -48,6 +53,32 @@ def test_the_answer_is_the_nearest_memorys_word_for_word(recall: Recall, memory:
     [following] = outcome.followings
     assert isinstance(following.body, AgentPair)
     assert (following.body.answer, following.body.model, following.body.randomized) == (WORDS, "offline", False)
+
+
+@pytest.mark.parametrize(
+    ("of_pool", "prompt", "submitter", "is_said"),
+    [
+        ("poem", "new lamp by the sea", "ada", True),
+        ("poem", "new lamp by the sea", "eve", False),  # who only gave the task has said it
+        ("poem", "any lamp by the sea", "ada", False),
+        ("plan", "new lamp by the sea", "ada", False),
+    ],
+)
+def test_that_somebody_called_the_same_answer_wrong_is_said_with_it(
+    recall: Recall, memory: MemoryClient, redis_client: redis.Redis,
+    of_pool: str, prompt: str, submitter: str, *, is_said: bool,
+) -> None:  # fmt: skip
+    remember(recall, "poem", ("old lamp by the sea", "A lamp."))
+    word = WrongAnswer(
+        memory=UUID(int=1), pool=of_pool, prompt=prompt, submitter="ada", curated=False, by="cora", journey="t1"
+    )
+    note_wrong(redis_client, "a lamp", word)
+    stage = AnswerStage(POEM, NoModel(), memory, 100, said_wrong=partial(said_wrong, redis_client))
+
+    answer = stage.run("journey-1", AgentTask(prompt="new lamp by the sea", submitter=submitter)).record
+
+    assert isinstance(answer, Answer)
+    assert answer.notes == (("cora called this answer to this prompt wrong (journey t1).",) if is_said else ())
 
 
 def test_a_statement_is_quoted_like_an_answer(recall: Recall, memory: MemoryClient) -> None:

@@ -18,7 +18,7 @@ from memshare.client.client import Client
 from memshare.client.pools import grade_again, grader_of
 from memshare.client.replies import StatsReply
 from memshare.client.rest.calls.memories import FoundMemory, SearchReply
-from memshare.operations.memories import refuse_wrong
+from memshare.operations.memories import has_changed, refuse_wrong
 from memshare.terminal.console import console, errors, print_json, print_text, short, table
 from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import (
@@ -148,7 +148,10 @@ def add(
         refuse_wrong(backend.redis, new)
     [added] = client.memories.add([new])
     note("add", memory_id=added, pool=pool)
-    if (status := client.memories.get(added).status) != "active":
+    if has_changed(there := client.memories.get(added), new):
+        shows = f"`memshare memories show {short_id(added)}` has what it says now."
+        errors.print(f"It is in the pool already, and was changed since: {shows}", style="yellow")
+    elif (status := there.status) != "active":
         shows = f"`memshare memories edit {short_id(added)} --status active` shows it again."
         errors.print(f"It is in the pool already, but {status}: {shows}", style="yellow")
     print_json({"id": str(added)}) if as_json else print_text(str(added))

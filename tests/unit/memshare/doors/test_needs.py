@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import time
 from contextlib import closing
 from pathlib import Path
@@ -17,6 +18,7 @@ from memshare.operations.needs import needs
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
+from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_memory.belief.promotions import note_used
@@ -356,6 +358,34 @@ def test_a_stale_memory_that_is_being_graded_needs_nobody_and_is_handed_in_once(
     assert tokened("viewer", "recall").post(place).status_code == 403
 
 
+def test_what_says_the_same_as_a_loser_is_graded_again_beside_the_winner_that_it_contradicts_too(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    right, wrong, like, other = (
+        written_from(memory, answer=answer, prompt=prompt)
+        for answer, prompt in (
+            ("On Mondays.", "When is it closed?"),
+            ("On Tuesdays.", "When is it closed?"),
+            ("on Tuesdays!", "When is it shut?"),
+            ("On Fridays.", "When is it shut?"),
+        )
+    )
+    links = Conflicts(redis_client)
+    here.post("/v1/conflicts", json={"memories": [str(right), str(wrong)], "contradict": True, "right": str(right)})
+
+    def known(one: UUID) -> list[str]:
+        journey = here.post(f"/v1/memories/{one}/grade").json()["id"]
+        [sent] = [one for one in map(json.loads, bodies(redis_client)) if one["body"].get("journey") == journey]
+        here.delete(f"/v1/journeys/{journey}")
+        return sent["body"].get("known", [])
+
+    assert known(wrong) == ["On Mondays."]
+    assert known(like) == [], "nobody said that these two contradict each other"
+    for one in (like, other):
+        links.judge("logic", right, one, "contradict")
+    assert [known(one) for one in (like, other)] == [["On Mondays."], []]
+
+
 def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_them_apart(
     here: TestClient, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
@@ -384,8 +414,11 @@ def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_the
     why = "2 submitters say the same, and 1 the same as the other"
     assert {(str(one.id), why) for one in (typed, copy)} < {*speaks()}
 
-    memory.restore([typed.model_copy(update={"score": 80}), made.model_copy(update={"score": 95})])
-    assert (str(made.id), "its answer was graded 95 of 100, the other's 80") in speaks()
+    for low in (70, 90):  # a grade of 85, in a range that 80 is in, and one of 95
+        grade = {"score": low / 2 + 50, "criteria": {"form": CriterionScore(low=low, high=100, points=100)}}
+        memory.restore([typed.model_copy(update={"score": 80}), made.model_copy(update=grade)])
+        told = (str(made.id), "its answer was graded 95 of 100, the other's 80")
+        assert (told in speaks(), "graded" in str(speaks())) == (low == 90, low == 90)
 
 
 def test_contradictions_of_one_question_are_one_thing_to_decide_on_and_none_is_lost(

@@ -10,7 +10,7 @@ from memshare.doors.pages.screens.pool import HERE
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.files.json_lines import is_table
 from memshare.operations.forms import MemoryForm
-from memshare.operations.memories import add, import_memories
+from memshare.operations.memories import add, has_changed, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 
@@ -20,10 +20,12 @@ def bring_in_one(visit: Visit) -> Done:
     """Bring in one memory, trusted as it is."""
     given = {name: visit.fields.get(name) or None for name in ("pool", "prompt", "answer", "kind")}
     form = checked(MemoryForm, "The memory", **given, new_pool=visit.field("new_pool") == "yes")
-    added = add(visit.backend, visit.caller, form)
-    back = visit.back if (status := added.memory.status) == "active" else ""
+    there = add(visit.backend, visit.caller, form).memory
+    if has_changed(there, form):
+        return Done(f"/memories/{there.id}", "It was there already, and was changed since: this is what it says now.")
+    back = visit.back if (status := there.status) == "active" else ""
     said = f".{ask_again(back)}" if status == "active" else f", but {status}: if it is right, show it again here."
-    return Done(back or f"/memories/{added.memory.id}", f"It is in the pool{said}")
+    return Done(back or f"/memories/{there.id}", f"It is in the pool{said}")
 
 
 @PAGES.screen("/pool/import")

@@ -17,7 +17,7 @@ from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore
-from memshare.operations.opinions import note_hidden, says_so, standing
+from memshare.operations.opinions import called_wrong_in, note_hidden, says_so, standing
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
@@ -158,23 +158,22 @@ def put_text_back(visit: Visit) -> Done:
 @PAGES.action("/memories/{id}/status")
 def set_status(visit: Visit) -> Done:
     """Hide a memory, let it be shown again, or take that back."""
-    memory_id = _id(visit)
-    before, back, name = get(visit.backend, visit.caller, memory_id), visit.back, visit.field("journey")
-    if visit.field("status") == "hidden" and name and before.version == visit.field("version"):  # it was called wrong
-        note_hidden(
-            visit.backend, visit.caller, own_journey(visit.backend, visit.caller, name), [memory_id], hidden=True
-        )
+    memory_id, at, back = _id(visit), (visit.backend, visit.caller), visit.back
+    before = get(*at, memory_id)
+    journeys = called_wrong_in(visit.backend, before.memory) if before.called_wrong else ()
+    if visit.field("status") == "hidden" and before.version == visit.field("version"):
+        for name in filter(None, visit.fields.getlist("journey")):  # it was called wrong
+            note_hidden(*at, own_journey(*at, name), [memory_id], hidden=True)
     now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
     wrong, said = before.called_wrong, SAID[now.memory.status]
     if wrong and now.memory.status == "active":
         said += standing(visit.backend, memory_id) or f" What {wrong.by} called wrong may be remembered again."
-    to = back_to(now, before.memory.status, back, (wrong and wrong.journey) or "")
-    return Done(back or f"/memories/{memory_id}", said, to)
+    return Done(back or f"/memories/{memory_id}", said, back_to(now, before.memory.status, back, journeys))
 
 
-def back_to(now: MemoryReply, before: Status, back: str, journey: str = "") -> str:
+def back_to(now: MemoryReply, before: Status, back: str, journeys: Sequence[str] = ()) -> str:
     """Where a POST takes a change of the status back, as long as nobody has changed the memory meanwhile."""
-    query = urlencode({"status": before, "version": now.version, "back": back, "journey": journey})
+    query = urlencode({"status": before, "version": now.version, "back": back, "journey": journeys}, doseq=True)
     return f"/memories/{now.memory.id}/status?{query}" if before != now.memory.status else ""
 
 

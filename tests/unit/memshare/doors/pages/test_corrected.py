@@ -69,6 +69,67 @@ def test_a_corrected_memory_is_shown_again_and_hidden_with_its_old_text(
     assert memory.get(imported).status == "active"
 
 
+def test_who_brings_in_what_was_corrected_since_is_told_so_and_sees_what_it_says_now(
+    here: TestClient, imported: UUID
+) -> None:
+    change(here, imported, answer="A bell.")
+
+    given = {"pool": "logic", "prompt": PROMPT, "answer": "A light.", "back": "/journeys/t1"}
+    done = here.post("/pool", data=given, headers=FROM_PAGE)
+
+    assert done.url.path == f"/memories/{imported}"
+    assert "It was there already, and was changed since: this is what it says now." in text_of(done.text)
+    assert "It is in the pool" in text_of(
+        here.post("/pool", data={**given, "answer": "A bell!"}, headers=FROM_PAGE).text
+    )
+
+
+def test_who_puts_a_wrong_answer_into_another_memory_is_told_that_it_was_not_changed(
+    here: TestClient, backend: Backend, imported: UUID
+) -> None:
+    ended(backend, str(imported))
+    other = here.post("/v1/memories", json={"pool": "logic", "prompt": PROMPT, "answer": "A bell."}).json()
+    said_on_the_page(here, "wrong")
+
+    fields = {"answer": "A light."}
+    refused = here.patch(f"/v1/memories/{other['memory']['id']}", json=fields, headers={"if-match": other["version"]})
+
+    said = "(journey 't1'), so the memory was not changed to say it. If it is right, take that back first"
+    assert (refused.status_code, said in refused.text) == (422, True)
+
+
+def test_undoing_that_a_memory_is_shown_again_gives_every_word_back_to_whom_it_is_of(
+    backend: Backend, imported: UUID, memory: MemoryClient, tokened: Tokened
+) -> None:
+    here, ines = (tokened(name, "curate", "recall") for name in ("cora", "ines"))
+    for journey, client in (("t1", here), ("t2", ines)):
+        answered(backend, journey=journey)
+        graded(backend, journey, 90)
+        client.post("/v1/feedback", json={"journey": journey, "reward": 0.0})
+    fields = {"status": "active", "version": here.get(f"/v1/memories/{imported}").json()["version"]}
+    from_there = {"origin": "http://testserver"}
+    shown = here.post(f"/memories/{imported}/status", data=fields, headers=from_there).text
+    assert memory.get(imported).status == "active"
+    [to] = re.findall(r'action="([^"]+)"><button>Undo', shown)
+    here.post(html.unescape(to), headers=from_there)
+
+    here.post("/v1/feedback", json={"journey": "t1", "take_back": True})
+
+    assert memory.get(imported).status == "hidden", "ines has not taken hers back"
+    assert here.get(f"/v1/memories/{imported}").json()["called_wrong"] == {"by": "ines", "journey": "t2"}
+
+
+def test_the_page_of_a_memory_names_what_contradicts_it_before_it_asks_what_to_do(
+    here: TestClient, imported: UUID, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [other] = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer="No light.")])
+    Conflicts(redis_client).judge("logic", imported, other, "contradict")
+
+    page = here.get(f"/memories/{imported}").text
+
+    assert page.index("Contradicted by") < page.index(f'href="/memories/{other}"') < page.index(">Hide<")
+
+
 @pytest.mark.parametrize("again", ["A LIGHT", "a light!", "“A light”"])
 def test_a_corrected_memory_is_hidden_again_however_its_old_text_is_typed(
     here: TestClient, backend: Backend, imported: UUID, memory: MemoryClient, again: str
