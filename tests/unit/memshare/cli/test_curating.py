@@ -455,3 +455,6 @@ def test_adding_what_is_hidden_in_the_pool_says_so_and_how_to_show_it(terminal: 
     assert done.stdout.strip() == known
     told = " ".join(done.stderr.split())
     assert f"but hidden: `memshare memories edit {known[:8]} --status active` shows it again." in told
+    memory.edit(Edit(id=UUID(known), answer="It is dark."))
+    told = " ".join(terminal.run(*words).stderr.split())
+    assert f"changed since: `memshare memories show {known[:8]}` has what it says now." in told

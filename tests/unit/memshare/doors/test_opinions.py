@@ -224,13 +224,15 @@ def test_another_memory_is_not_changed_to_say_what_was_called_wrong(
     asked = {"bell": PROMPT, "other": "Who wrote the verse?"}
     new = [NewMemory(pool="logic", prompt=prompt, answer=f"A {name}.") for name, prompt in asked.items()]
     dana, [bell, other] = tokened("dana", "curate", "recall"), memory.add(new)
-    refused = dana.post("/v1/memories", json=GIVEN).json()["detail"]
+    not_brought_in = dana.post("/v1/memories", json=GIVEN).json()["detail"]
+    refused = not_brought_in.replace("it is not brought in", "the memory was not changed to say it")
 
     def change(one: UUID, **texts: str) -> tuple[int, str]:
         version = dana.get(f"/v1/memories/{one}").json()["version"]
         done = dana.patch(f"/v1/memories/{one}", json=texts, headers={"if-match": version})
         return done.status_code, done.json().get("detail", "")
 
+    assert refused != not_brought_in
     assert change(bell, answer="a light") == (422, refused)
     assert memory.get(bell).answer == "A bell."
     assert change(other, answer="A light.")[0] == 200
