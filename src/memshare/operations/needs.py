@@ -164,7 +164,7 @@ def may_decide(caller: Caller, need: Need) -> bool:
 
 
 def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) -> dict[str, UUID | str]:
-    """The better one of two memories and why, where anything speaks clearly for it; `held`: submitters who say each.
+    """The better one of two memories and why, where anything speaks clearly for it; `held`: how many say each.
 
     Credibilities do where recall goes by them, too, and scores where the ranges that they were given do not meet.
     """
@@ -189,10 +189,10 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
 
 def _range(memory: Memory) -> tuple[float, float]:
     """The range of points that a memory was given, whose middle is its score; (0, 100) without a score."""
-    if memory.score is None or not memory.criteria:
-        return (0.0, 100.0) if memory.score is None else (memory.score, memory.score)
+    if memory.score is None:
+        return 0.0, 100.0
     each = memory.criteria.values()
-    return fsum(one.low for one in each), fsum(one.high for one in each)
+    return (fsum(one.low for one in each), fsum(one.high for one in each)) if each else (memory.score, memory.score)
 
 
 def _conflicts(look: Look) -> Iterator[Need]:
