@@ -202,7 +202,9 @@ def test_the_other_screens_show_what_there_is(
         expect(page.locator("#found tbody tr").nth(5)).to_be_visible()
         keep(page, "page-pool")
         page = watched.see("/worth", url)
-        expect(page.locator("#chart canvas")).to_be_visible()  # page-worth.png is of what `memshare demo` leaves
+        page.set_viewport_size({"width": 1280, "height": 1060})
+        expect(page.locator("#chart canvas")).to_be_visible()
+        keep(page, "page-worth")
         page = watched.see("/now", url)
         expect(page.locator(".figures")).to_contain_text("openai:scripted")
         keep(page, "page-now")
