@@ -9,6 +9,7 @@ Which fields of a record these are, its `Stage` says.
 from __future__ import annotations
 
 import json
+import time
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ TAKEN_BACK = "taken back"
 """Field of how often that was taken back."""
 ALSO_HID = "also hid"
 """Field of the memories that were hidden as they say the same as an answer that somebody called wrong."""
+UNREMEMBERED = "memshare:unremembered"
+"""Sorted set: the last thousand graded tasks of which nothing is remembered, by the time at which they were graded."""
 SHORTEST = 100  # characters; what is shorter gains nothing
 LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 
@@ -115,9 +118,15 @@ def forgo(client: redis.Redis, journey: str) -> None:
         client.hset(KEPT, journey, text)
 
 
-def recent(client: redis.Redis, most: int = 0) -> list[str]:
-    """The last thousand, the latest first, or `most` of them."""
-    return [str(journey) for journey in client.zrange(RECENT, 0, most - 1, desc=True)]
+def recent(client: redis.Redis, most: int = 0, of: str = RECENT) -> list[str]:
+    """The last thousand, the latest first, or `most` of them; of all, or of `UNREMEMBERED`."""
+    return [str(journey) for journey in client.zrange(of, 0, most - 1, desc=True)]
+
+
+def note_unremembered(client: redis.Redis, journey: str) -> None:
+    """Note a graded task that is not to be remembered, so that others do not push out what it measured."""
+    client.zadd(UNREMEMBERED, {journey: time.time()})
+    client.zremrangebyrank(UNREMEMBERED, 0, -1001)
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:

@@ -12,7 +12,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.hops import LEARN, NextMessage
-from memshare_broker.delivery.journey_records import OPINION, noted
+from memshare_broker.delivery.journey_records import OPINION, note_unremembered, noted
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
@@ -73,6 +73,7 @@ class SettleStage:
         if isinstance(graded.task, RegradePair):
             return _regrade(self._pool, self._client, graded.task, graded.score)
         if not graded.task.remember:
+            note_unremembered(self._client, journey)
             return _ended("not kept", "the task was submitted with remember=false: it was graded, and that is all")
 
         # 1. Credit what was shown. What a sub-question was answered from was credited by its verdict.

@@ -182,10 +182,11 @@ _ALL = ""  # the kind of all kinds together
 class Tried(Message):
     """Results of a model for a kind of tasks, by the number of memories shown; no kind: all kinds.
 
-    `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are as
-    if all tasks were of now: each task is compared with others of its time. `low` and `high` are the ends of the 95 %
-    interval of `difference`, how much better tasks do with some memories than with none, None below ten on a side. A
-    score is kept within 0 to 100 once the level of now is added; the difference is not, and is not that of the scores.
+    `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are no
+    means: each task is compared with others of its time, and the level of now is added, as if all were graded now.
+    `low` and `high` are the ends of the 95 % interval of `difference`, how much better tasks do with some memories than
+    with none, None below ten on a side. A score is kept within 0 to 100 once the level of now is added; the difference
+    is not, and is not that of the scores.
     """
 
     model: str
@@ -198,13 +199,19 @@ class Tried(Message):
     high: float | None = None
 
     @property
+    def gain(self) -> str:
+        """The difference with its interval; empty where it is not known."""
+        known = self.difference is not None
+        return f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})" if known else ""
+
+    @property
     def verdict(self) -> str:
         """Sentence on memories where none are shown; else empty."""
         if self.best:
             return ""
         if self.low is None or self.high is None or self.high >= 0:
             return "no difference known yet"
-        return f"memories do not help here: {self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
+        return f"memories do not help here: {self.gain}"
 
 
 class HowMany(SumsOfTasks):

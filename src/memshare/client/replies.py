@@ -138,7 +138,8 @@ class HelpReply(Message):
 
     The same questions were asked with `remember` false, both without memories and shown some; from other tasks chance
     withheld all memories, the only one that there was, or one beside others that were shown: that tells what one more
-    does. The difference has its 95 % interval, and is not told below ten tasks on a side.
+    does. The difference has its 95 % interval, and is not told below ten tasks on a side. What chance withheld counts
+    for good; of the same questions the last thousand answers do, for `MEMSHARE_KEEP_DAYS`.
     """
 
     way: HelpWay
@@ -203,7 +204,9 @@ class StatsReply(Message):
     by_pool: dict[str, int]
     helps: tuple[HelpReply, ...] = Field(description="all together, then by agent, kind and model")
     numbers: dict[str, tuple[Tried, ...]] = Field(
-        default={}, description="by pool, where it is learnt: how many memories are shown, by model and kind"
+        default={},
+        description="by pool, where it is learnt: how many memories are shown, by model and kind; `scores` are as if "
+        "all tasks were graded now, and no means",
     )
     open: dict[str, int]
 

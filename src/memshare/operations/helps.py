@@ -18,7 +18,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
-from memshare_broker.delivery.journey_records import recent
+from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, squared_errors, together
@@ -150,7 +150,8 @@ class GradedAnswer(NamedTuple):
 def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
     """Differences of tasks of these pools: all together in each way, then by agent, kind and model.
 
-    The same questions are those among the last thousand journeys that the caller may see.
+    The same questions are those that the caller may see among the last thousand graded tasks of which nothing is
+    remembered, as long as their journeys are kept.
     """
     withhold = backend.settings.withhold
     with backend.reaching():
@@ -247,7 +248,7 @@ def _needs(backend: Backend, used: Set[str | None]) -> str | None:
 
 def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
     """The latest first."""
-    latest, found = recent(backend.redis), []
+    latest, found = [*{*recent(backend.redis), *recent(backend.redis, of=UNREMEMBERED)}], []
     for start in range(0, len(latest), READ):
         for records in backend.client.ledger.records(latest[start : start + READ]):
             entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
@@ -262,7 +263,7 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
                 is_tried = task.remember and task.memories is None and answer.get("verified") is None
                 is_shown = bool(answer.get("memories"))
                 found.append(GradedAnswer(task, group, total, records["submitted"], is_tried, is_shown))
-    return found
+    return sorted(found, key=lambda one: one.at, reverse=True)
 
 
 def _paired(

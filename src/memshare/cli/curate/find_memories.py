@@ -96,11 +96,12 @@ def lift_in_words(lift: Lift) -> str:
 
 
 def tried_in_words(one: Tried) -> str:
-    """How many memories are shown, and what tasks scored with each number."""
+    """How many memories are shown, the gain of some, and what each number's tasks would score if graded now."""
     scores = ", ".join(
         f"{one.scores[number]:.0f} with {number} ({one.tasks[number]:,})" for number in sorted(one.tasks)
     )
-    return f"{one.best}{one.verdict and ': '}{one.verdict}; mean score {scores}"
+    gain = "" if one.gain in one.verdict else f"; some rather than none {one.gain}"
+    return f"{one.best}{one.verdict and ': '}{one.verdict}{gain}; scores as if all were graded now: {scores}"
 
 
 def print_helps(found: StatsReply) -> None:
@@ -113,6 +114,9 @@ def print_helps(found: StatsReply) -> None:
         what = "One memory more or less" if one.way == "one withheld" else f"With memories, {one.way}"
         n = "" if one.difference is None else f", of {one.tasks:,} with and {one.tasks_without:,} without"
         console.print(f"{what}, {of}: {one.in_words}{n}.")
+    if any(one.way == "same questions" for one in found.helps):
+        told = "Same questions count for MEMSHARE_KEEP_DAYS, the last thousand answers; what chance withheld, for good."
+        console.print(told, style="dim")
     for pool, rows in found.numbers.items():
         for row in rows:
             what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"

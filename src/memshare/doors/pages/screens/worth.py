@@ -63,6 +63,7 @@ def worth(visit: Visit) -> Screen:
             "agent": agent,
             "agents": sorted({one.agent for one in groups if one.agent}),
             "by_chance": AT_RANDOM,
+            "keep_days": backend.settings.keep_days,
             "learnt": learnt,
             "missing": missing,
             "jobs": visit.jobs,

@@ -18,6 +18,7 @@ from memshare.client.replies import STUDENT, HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.hops import OFFER, SCORE
+from memshare_broker.delivery.journey_records import note_unremembered, recent
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
@@ -215,6 +216,38 @@ def test_of_many_agents_harm_is_told_by_an_interval_that_is_right_for_all(
     assert rows[None]["of_many"] is None
     assert "Harms in poem" not in found
     assert "99 % interval, as 5 are compared" in found[found.index("Harms in plan") :]
+
+
+def test_harm_that_the_same_questions_found_stays_however_many_tasks_follow(here: TestClient, backend: Backend) -> None:
+    for number in range(12):
+        ask_twice(backend, number, 100, 0)
+        for journey in (f"without {number}", f"with {number}"):
+            note_unremembered(backend.redis, journey)
+    harm = re.escape("Harms in logic/riddle, same questions: -100.0 points")
+    [found] = re.findall(rf"{harm}.*?compared", answer_of(here))
+
+    for number in range(1_000):
+        backend.client.ledger.open(entry(f"later {number}", "answer"))
+
+    assert {one.partition(" ")[0] for one in recent(backend.redis)} == {"later"}
+    assert found in answer_of(here)
+    said = (
+        "The same questions count for 7 days, the last thousand answers to them; what chance withheld counts for good."
+    )
+    assert said in text_of(here.get("/worth").text)
+
+
+def test_the_gain_by_how_many_are_shown_is_seen_without_unfolding(here: TestClient, redis_client: redis.Redis) -> None:
+    for place in range(60):
+        number, score = (3, 90.0 - place % 2) if place < 40 else (0, 50.0 - place % 2)
+        HowMany(redis_client).count("logic", None, str(place), score, Examples(model=MODEL, number=number))
+
+    seen = text_of(re.sub(r"<details.*?</details>", "", here.get("/worth").text, flags=re.DOTALL))
+
+    [row] = here.get("/v1/stats").json()["numbers"]["logic"]
+    figure = f"{row['difference']:+.1f} points ({row['low']:+.1f} to {row['high']:+.1f})"
+    said = f"Some memories rather than none in logic , all kinds, by {MODEL} : {figure} (95 % interval)"
+    assert f"{said}, another figure than the first: of all 60 tasks" in seen
 
 
 def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, redis_client: redis.Redis) -> None:
