@@ -37,8 +37,8 @@ _BETWEEN = "\x1f"  # stands in no name
 class Lift(Message):
     """By how many points of the score, with its standard error; both are None where too little is known.
 
-    `shown` counts the tasks from which the memory might have been withheld, `withheld` those from which it was. `needed`
-    is how many of each it takes.
+    `shown` counts the tasks from which the memory might have been withheld, `withheld` those from which it was.
+    `needed` is how many of each it takes.
     """
 
     points: float | None
