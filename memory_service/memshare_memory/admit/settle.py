@@ -84,7 +84,7 @@ class SettleStage:
         is_credited = not (is_known or isinstance(task, PartPair))
         credited = self._crediting.graded(recall, journey, graded) if is_credited else Credited([])
         if isinstance(task, AgentPair) and not is_known:
-            self._count_tries(recall.store, task, graded.score.total, credited.memories)
+            self._count_tries(recall.store, task, graded.score.total)
         self._count_near(recall, journey, graded, credited.memories)
         unused = {*credited.denied, *(one.id for one in task.shown if one.share == 0)}
         is_wrong = (noted(self._client, journey, OPINION) or {"reward": 1})["reward"] < UNDECIDED
@@ -131,10 +131,12 @@ class SettleStage:
                     there = by_ids(recall.store, long_ago).values()
                     recall.rewrite([one.model_copy(update={"confirmed": now}) for one in there])
 
-    def _count_tries(self, store: Store, task: AgentPair, score: float, shown: Sequence[Memory]) -> None:
-        """Count the task in the lift of the memories that are still there, and in what each number of them gives.
+    def _count_tries(self, store: Store, task: AgentPair, score: float) -> None:
+        """Count the task in the lift of the memory that was withheld, or could have been, and of its number of them.
 
-        A number that chance took counts by what was meant, not by what was found: else hard tasks would drop out.
+        Of those shown chance takes the one that could have been: of many each is withheld more seldom, so if all were
+        counted, tasks with few would stand against tasks with many. A number that chance took counts by what was meant,
+        not by what was found: else hard tasks would drop out.
         """
         is_only = len(task.shown) + (task.withheld is not None) == 1
         way: Way = "only one withheld" if is_only else "one withheld"
@@ -143,7 +145,8 @@ class SettleStage:
             every, withheld = one._replace(way="all withheld"), task.examples.number == 0
             self._lift.count(task.pool, task.journey, score, every, withheld=withheld)
         if task.randomized:
-            tried = shown if task.withheld is None else list(by_ids(store, [task.withheld.id]).values())
+            one_of = task.withheld or task.shown[derived_id("lift", task.journey).int % len(task.shown)]
+            tried = by_ids(store, [one_of.id]).values()
             for pool, some in by_pool(tried) or [(task.pool, [])]:
                 ids_of = [memory.id for memory in some]
                 self._lift.count(pool, task.journey, score, one, ids_of, withheld=task.withheld is not None)

@@ -25,6 +25,8 @@ import redis
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
+POOLS = "memshare:lift_pools"
+"""Set: the pools of which tasks were counted."""
 COUNT_LIFT = Script(__file__, "lift")
 COUNT_NUMBER = Script(__file__, "how_many")
 LEAST_OF_MEMORY = 10  # tasks with a memory withheld, and shown it, from which on its lift is told
@@ -35,8 +37,8 @@ _BETWEEN = "\x1f"  # stands in no name
 class Lift(Message):
     """By how many points of the score, with its standard error; both are None where too little is known.
 
-    `shown` counts the tasks that were shown the memory, `withheld` those from which it was the one withheld. `needed`
-    is how many of each it takes.
+    `shown` counts the tasks from which the memory might have been withheld, `withheld` those from which it was.
+    `needed` is how many of each it takes.
     """
 
     points: float | None
@@ -88,10 +90,16 @@ class LiftSums(SumsOfTasks):
     ) -> bool:
         """Count a task that was shown its memories, or from which one or all were withheld; False when it was before.
 
-        `memories` are those, or the one withheld, unless they were forgotten since.
+        `memories` are those of it that it counts for, unless they were forgotten since.
         """
+        self._client.sadd(POOLS, pool)
         marker = f"memshare:lift_counted:{pool}:{group.way}:{task_id}"
         return self._add(lift_key(pool), marker, score, (_BETWEEN.join(group), *map(str, memories)), second=withheld)
+
+
+def pools_counted(client: redis.Redis) -> set[str]:
+    """The pools of which tasks were counted, also those that have no memory, such as where no answer was good."""
+    return {str(pool) for pool in client.smembers(POOLS)}
 
 
 def groups(client: redis.Redis, pool: str) -> list[tuple[TaskGroup, Side, Side]]:

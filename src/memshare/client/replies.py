@@ -158,6 +158,7 @@ class HelpReply(Message):
     days: float | None = Field(
         default=None, description="of data of a day or more: that these take at the last day's rate"
     )
+    missing: int = Field(default=0, description="questions, or tasks on the smaller side, below ten")
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
@@ -179,9 +180,9 @@ class HelpReply(Message):
         if self.needs:
             return f"not measured: it needs {self.needs}"
         days = max(self.days or 0, 0.1)
-        said = f"{days:{'.1g' if days < 10 else ',.0f'}}"
+        said = f"{days:{'.1g' if days < 9.5 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
-        few = f"{10 - min(self.tasks, self.tasks_without)} more on a side{self.so_far}"
+        few = f"{self.missing} more on a side{self.so_far}"
         return f"too early: some {self.more:,} more tasks{rate}" if self.more else f"too early: {few}"
 
     @property

@@ -19,6 +19,7 @@ from memshare.operations.caller import Caller
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
 from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
+from memshare_broker.presence import Presence
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
 from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, squared_errors, together
@@ -26,6 +27,7 @@ from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way,
 LEAST = 10  # tasks on each side, below which no difference is told
 RIGHT = 100.0  # the score of an answer that is right, where others have 0
 OUTSIDE = 0.05  # share of the intervals that leave out the truth
+ALIKE = 1e-9  # the most variance of a mean of scores that differ by rounding alone
 Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
 
 
@@ -35,19 +37,17 @@ class Difference(NamedTuple):
     Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
     Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
     Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together, and of the
-    same questions Student's. Pairs of one cluster, such as a form of questions, count together (Liang and Zeger,
-    Biometrika 73, 1986).
+    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together. Where they
+    spread as far as their mean lies from an end of the scale, as right and wrong answers do, or not at all, it also
+    holds that of Agresti and Caffo in which the answers more have the two scores that would alone make this mean and
+    spread, one of them that end: where nearly all are there, a few say little of how far the others are from it. Of the
+    same questions, a step more up and one more down are as large as the largest. Pairs of one cluster, such as a form
+    of questions, count together (Liang and Zeger, Biometrika 73, 1986).
     """
 
     points: float
     low: float
     high: float
-
-    @classmethod
-    def about(cls, points: float, middle: float, reach: float) -> Difference:
-        """The difference with the interval about a middle."""
-        return cls(points, max(middle - reach, -RIGHT), min(middle + reach, RIGHT))
 
 
 def is_right_or_wrong(*sides: Side) -> bool:
@@ -84,16 +84,22 @@ def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference |
     if min(side.tasks for side in every) < LEAST:
         return None
     shown, without = standardised(strata)
-    points, errors = shown.mean - without.mean, squared_errors(shown, without)
-    if is_right_or_wrong(*every):
-        more, fewer = ((side.total / RIGHT + 1) / (side.tasks + 2) for side in (shown, without))
-        counts = [(side.tasks, side.tasks**2 * (side.tasks - 1) * side.squared_error) for side in (shown, without)]
-        error = sqrt(sum((spread / RIGHT**2 + count + 1) / (count + 2) ** 3 for count, spread in counts))
-        return Difference.about(points, RIGHT * (more - fewer), RIGHT * z * error)
-    freedom = shown.tasks + without.tasks - 2
-    of = zip(errors, (shown, without), strict=True)
-    terms = sum(one**2 / (side.tasks - 1 if one == side.squared_error else freedom) for one, side in of)
-    return Difference.about(points, points, student(sum(errors) ** 2 / terms, z) * sqrt(sum(errors)) if terms else 0)
+    points, errors, both = shown.mean - without.mean, squared_errors(shown, without), together(every)
+    ends, is_alike = [points], sum(errors) < ALIKE
+    near, spread = min(both.mean, RIGHT - both.mean), max(both.squares / both.tasks - both.mean**2, 0.0)
+    if spread >= near**2 or is_alike:
+        apart = min(near + spread / near, RIGHT) if near else RIGHT
+        added = apart / 2 if both.mean < RIGHT / 2 else RIGHT - apart / 2  # the mean of the two answers more
+        more, fewer = ((side.total + 2 * added) / (side.tasks + 2) for side in (shown, without))
+        of = [(side.tasks, side.tasks * (side.tasks - 1) * side.squared_error, side.mean) for side in (shown, without)]
+        sums = [(of_n + apart**2 / 2 + 2 * n * (mean - added) ** 2 / (n + 2)) / (n + 2) ** 2 for n, of_n, mean in of]
+        ends += [more - fewer - z * sqrt(sum(sums)), more - fewer + z * sqrt(sum(sums))]
+    if not (is_alike or is_right_or_wrong(*every)):
+        freedom, of_sides = shown.tasks + without.tasks - 2, zip(errors, (shown, without), strict=True)
+        terms = sum(one**2 / (side.tasks - 1 if one == side.squared_error else freedom) for one, side in of_sides)
+        reach = student(sum(errors) ** 2 / terms, z) * sqrt(sum(errors))
+        ends += [points - reach, points + reach]
+    return Difference(points, max(min(ends), -RIGHT), min(max(ends), RIGHT))
 
 
 def of_pairs(
@@ -106,14 +112,17 @@ def of_pairs(
     steps, names = [after - before for before, after in pairs], clusters or range(len(pairs))
     if len(set(names)) < LEAST:
         return None
-    added = (RIGHT, -RIGHT) if {score for pair in pairs for score in pair} <= {0.0, RIGHT} else ()
-    count, middle = len(steps) + len(added), sum(steps) / (len(steps) + len(added))
+    scores = [score for pair in pairs for score in pair]
+    apart = max(map(abs, steps)) or max(scores) - min(scores) or RIGHT
+    added = apart, -apart
+    count, middle = len(steps) + 2, sum(steps) / (len(steps) + 2)
     sums: defaultdict[Hashable, float] = defaultdict(float)
     for name, step in zip((*names, *(object() for _ in added)), (*steps, *added), strict=True):
         sums[name] += step - middle
-    if len(sums) < count or not added:
+    if len(sums) < count:
         z = student(len(sums) - 1, z) * sqrt(len(sums) / (len(sums) - 1))
-    return Difference.about(fmean(steps), middle, z * sqrt(sum(one**2 for one in sums.values())) / count)
+    reach = z * sqrt(sum(one**2 for one in sums.values())) / count
+    return Difference(fmean(steps), max(middle - reach, -RIGHT), min(middle + reach, RIGHT))
 
 
 def student(freedom: float, z: float = Z) -> float:
@@ -158,7 +167,8 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
         tasks = _tasks(backend, caller)
         graded = [one for one in tasks if one.score is not None]
-        needs = _needs(backend, {one.group[0] for one in graded})
+        workers = backend.client.workers()
+        needs = _needs(backend, workers, {one.group[0] for one in graded})
     models = {one.group[2] for one in graded} | {of.model or None for of, *_ in counted}
     left_out = models & STAND_INS if models - STAND_INS - {None} else set()
 
@@ -174,7 +184,8 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
         without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
         measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
         reply = _reply("same questions", group, shown, without, measure(Z))
-        reply = reply.model_copy(update={"shown_none": len(asked_twice) - len(pairs)})
+        missing = max(LEAST - len({text for text, _ in pairs}), 0)
+        reply = reply.model_copy(update={"shown_none": len(asked_twice) - len(pairs), "missing": missing})
         found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
     sums: defaultdict[tuple[Way, Group], tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
     for (way, agent, kind, model), shown, without in counted:
@@ -188,7 +199,9 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     chances = {"all withheld": AT_RANDOM / len(NUMBERS) if withhold else 0, "one withheld": withhold}
     began = time.time() - DAY
     is_a_day = any(one.at <= began for one in graded)
-    a_day = Counter(group for one in graded if one.is_tried and one.at > began for group in groups_of(one.group))
+    fixed = {card.name for worker in workers for card in worker.agents if card.memories is not None}
+    latest = [one for one in graded if one.is_tried and one.at > began]
+    a_day = Counter((group, one.group[0] in fixed) for one in latest for group in groups_of(one.group))
     for (way, group), every in strata.items():
         compared = [sides for sides in every if all(side.tasks for side in sides)]
         measure = partial(of_groups, compared)
@@ -200,11 +213,13 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
             reply = reply.model_copy(update={"mean": mean, "mean_without": mean_without})
         elif needs and not shown.tasks + without.tasks:
             reply = reply.model_copy(update={"needs": needs})
-        elif chance := chances.get(way):
+        else:
             shown, without = _sums(compared)
-            more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
-            days = more / a_day[group] if is_a_day and a_day[group] else None
-            reply = reply.model_copy(update={"more": more, "days": days})
+            reply = reply.model_copy(update={"missing": ceil(LEAST - min(shown.tasks, without.tasks))})
+            if chance := chances.get(way):
+                more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
+                rate = a_day[group, False] + (way == "one withheld") * a_day[group, True]
+                reply = reply.model_copy(update={"more": more, "days": more / rate if is_a_day and rate else None})
         found.append((reply, measure))
     out = tuple(sorted(map(str, left_out)))
     found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
@@ -234,9 +249,8 @@ def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: D
     )  # fmt: skip
 
 
-def _needs(backend: Backend, used: Set[str | None]) -> str | None:
+def _needs(backend: Backend, workers: Sequence[Presence], used: Set[str | None]) -> str | None:
     """Name what chance lacks to withhold anything from a graded task of these agents; None if nothing is missing."""
-    workers = backend.client.workers()
     if not is_ever_graded(backend.client, workers):
         return "a model, or a rubric that a program checks"
     cards = [card for worker in workers for card in worker.agents]

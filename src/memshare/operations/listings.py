@@ -38,7 +38,7 @@ from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Parked
 from memshare_llm.limits.concurrency import last_calls
-from memshare_memory.belief.lift import tried_in
+from memshare_memory.belief.lift import pools_counted, tried_in
 from memshare_scorer.grading import cannot_grade
 from memshare_scorer.rubric import BUNDLED, Rubric, all_rubrics, rubric_files
 
@@ -240,9 +240,10 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     with backend.reaching():
         numbers = {name: tuple(found) for name, found in tried_in(backend.redis, by_pool).items()}
         waiting = backend.client.ledger.open_messages()
+        tried_pools = {name for name in pools_counted(backend.redis) if caller.sees(name)}
     own = {card.name for card in backend.cards().values() if caller.uses(card)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
-    total, helped = sum(by_pool.values()), helps(backend, caller, by_pool)
+    total, helped = sum(by_pool.values()), helps(backend, caller, {*by_pool, *tried_pools})
     return StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)
 
 

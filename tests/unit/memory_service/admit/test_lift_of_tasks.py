@@ -52,9 +52,40 @@ def test_a_task_that_is_settled_twice_counts_once_on_its_side(
 
     [(group, shown, withheld)] = groups(redis_client, "poem")
     assert (group.way, shown.tasks, withheld.tasks) == ("one withheld", 1, 1)
-    # A task without another memory says nothing of this one.
+    # A task without another memory says nothing of this one, nor does a task that might have been without another.
     counts = [memory_lift(redis_client, "poem", one) for one in (lamp, shoe)]
-    assert [(one.shown, one.withheld) for one in counts] == [(1, 0), (1, 1)]
+    assert (sum(one.shown for one in counts), [one.withheld for one in counts]) == (1, [0, 1])
+
+
+def test_tasks_that_were_shown_many_do_not_speak_for_a_memory(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    # Chance takes half of the tasks, and then any of their memories: hard tasks have one, easy ones two.
+    lamp, shoe = (memory.id for memory in memories)
+    for number in range(160):
+        shown = [lamp] if number % 2 else [lamp, shoe]
+        gone = shown[number // 4 % len(shown)] if number % 4 < 2 else None
+        one = pair(recall, f"task {number}", [each for each in shown if each != gone], gone)
+        score = one.score.model_copy(update={"total": 40.0 if len(shown) == 1 else 80.0})
+        settle.run(one.task.journey, one.model_copy(update={"score": score}))
+
+    found = memory_lift(redis_client, "poem", lamp)
+    assert found.points == pytest.approx(0, abs=3)  # by all that were shown it: 60 and 53.3
+
+
+def test_a_task_with_memories_of_two_pools_counts_once(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    other = remembered("blue hat")[0].model_copy(update={"pool": "team"})
+    recall.store.put([(other, recall.vectors([other])[0])])
+
+    for number in range(20):
+        one = pair(recall, f"task {number}", [memories[0].id, other.id])
+        settle.run(one.task.journey, one)
+
+    counts = [shown.tasks for pool in ("poem", "team") for _, shown, _ in groups(redis_client, pool)]
+    assert sum(counts) == 20
+    assert min(counts) > 2
 
 
 def test_a_task_of_which_nothing_could_be_withheld_does_not_count(

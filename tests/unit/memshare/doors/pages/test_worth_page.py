@@ -134,10 +134,64 @@ def test_what_is_missing_is_told_in_tasks_and_days(
         ask(backend, f"fixed {number}", "Fixed?", 100, memories=3, remember=True)
         backend.redis.hset(f"memshare:journey:fixed {number}", "submitted", time.time())
     assert "some 450 more tasks, 9 days" in answer_of(here)
-    assert (
-        HelpReply.model_validate({**row, "days": 1.2}).in_words
-        == "too early: some 450 more tasks, 1 day at today's rate"
-    )
+    for days, said in ((1.2, "1 day"), (9.4, "9 days"), (9.6, "10 days"), (1_234.5, "1,234 days")):
+        found = HelpReply.model_validate({**row, "days": days}).in_words
+        assert found == f"too early: some 450 more tasks, {said} at today's rate"
+
+
+def test_tasks_of_an_agent_whose_file_fixes_the_number_are_no_rate(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [100.0] * 30, [0.0])
+    count(redis_client, "one withheld", [100.0] * 30, [0.0])
+    for number in range(51):
+        answered(backend, journey=f"t{number}")
+        graded(backend, f"t{number}", 100)
+    backend.redis.hset("memshare:journey:t50", "submitted", time.time() - 86_401)
+    fixed = AgentCard(name="logic", kinds=("riddle",), pool="logic", rubric="logic", model=MODEL, memories=3)
+    free = fixed.model_copy(update={"name": "poem", "memories": None})
+
+    for card, rates in ((free, {450, 180}), (fixed, {None, 180})):
+        about = {"pid": 1, "incarnation": "life", "queues": (card.name,), "agents": (card,)}
+        announce(redis_client, Presence(node="agent@x", scorer_model=MODEL, **about))
+
+        rows = here.get("/v1/stats").json()["helps"]
+        assert {one["days"] and one["days"] * 50 for one in rows} == rates
+
+
+def test_a_pool_without_a_memory_counts_too(here: TestClient, redis_client: redis.Redis) -> None:
+    group = TaskGroup("all withheld", "logic", "riddle", MODEL)
+    for number in range(30):  # who got nothing right has no memory
+        LiftSums(redis_client).count("mine/bob", str(number), 0.0, group, withheld=number % 2 == 0)
+
+    [every] = [one for one in here.get("/v1/stats").json()["helps"] if not one["agent"]]
+
+    assert (every["tasks"], every["tasks_without"], every["difference"]) == (15, 15, 0)
+
+
+def test_a_few_questions_that_several_models_were_asked_are_too_few(here: TestClient, backend: Backend) -> None:
+    for number in range(6):
+        for model in ("openai:a", "openai:b", "openai:c"):
+            ask(backend, f"without {number} {model}", f"Question {number}?", 0, model, memories=0)
+            ask(backend, f"with {number} {model}", f"Question {number}?", 100, model)
+
+    same = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+
+    assert {(one["tasks"], one["difference"], one["missing"]) for one in same} == {(18, None, 4), (6, None, 4)}
+    assert {HelpReply.model_validate(one).in_words for one in same} == {"too early: 4 more on a side"}
+
+
+def test_groups_that_have_but_one_side_are_not_told_as_tasks_enough(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "only one withheld", [100.0] * 20, [])
+    count(redis_client, "only one withheld", [], [100.0] * 12, agent="poem")
+
+    [every] = [
+        one for one in here.get("/v1/stats").json()["helps"] if not one["agent"] and one["way"] == "only one withheld"
+    ]
+
+    assert HelpReply.model_validate(every).in_words == "too early: 10 more on a side"
 
 
 @pytest.mark.parametrize(("shown", "without", "said"), [(100.0, 0.0, "Yes"), (0.0, 100.0, "No, they harm")])
