@@ -28,7 +28,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import Memory
-from memshare_memory.people import least_alike, wrong_prompts
+from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
@@ -171,8 +171,11 @@ class SettleStage:
                 yield from self._promote(memory, proposal)
 
     def _promote(self, memory: Memory, proposal: Proposal) -> Iterator[NextMessage]:
-        """Write a memory into the pool that it is proposed for, unless that has the same; what follows from it."""
+        """Write a memory into the pool that it is proposed for, unless that has the same, or a person called it wrong;
+        what follows from it."""
         new = promoted(memory, proposal, BY_RULE)
+        if barred(wrong_answers(self._client, new.answer), new.pool, new.prompt):
+            return
         with self._turns[proposal.to], self._pool.writing(alone_in=proposal.to) as recall:
             [vectors] = recall.vectors([new])
             if not by_ids(recall.store, [new.id]):

@@ -242,7 +242,7 @@ def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
     right = {one for judged in client.memories.judge([memory.id, *sources]) for one in judged.lost_to}
     right |= {one.memory for one in memory.because if one.became == "changed"}
     there = client.memories.judge(sorted(right)) if right else []
-    return tuple(one.memory.answer[:LONGEST_TEXT] for one in there)
+    return tuple(one.memory.answer[:LONGEST_TEXT] for one in there if one.memory.status == "active")
 
 
 def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:
