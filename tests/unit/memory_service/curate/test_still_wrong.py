@@ -133,6 +133,22 @@ def test_what_a_person_found_wrong_is_so_again_with_its_old_text(
     assert links.wrong("poem", [wrong.id, right.id]) == {wrong.id}
 
 
+def test_no_task_brings_back_what_a_person_found_wrong_and_forgot(
+    curate: Curate, forgetting: Forgetting, recall: Recall, pool: Pool, redis_client: redis.Redis,
+    wrote: Callable[..., Memory],
+) -> None:  # fmt: skip
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(wrong.id,)))
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+
+    done = stage.run("later", graded(recall, QUESTION, MONDAYS))
+
+    assert (done.ended, shown(recall)) == ("not kept", [TUESDAYS])
+    forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+    assert Conflicts(redis_client).wrong("poem", [wrong.id]) == {wrong.id}
+
+
 def test_an_import_does_not_show_again_what_is_stale_since(
     curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
 ) -> None:
