@@ -29,6 +29,7 @@ from memshare_concepts.pool_graph import load
 from memshare_concepts.quoting import bounded, names, quoted
 from memshare_llm.chat import Chat
 from memshare_llm.structured import ReplyForm, ask, conversation
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from memshare_memory.people import CARDS, PEOPLE, UNGRADED
@@ -236,13 +237,18 @@ class ReviewLearner:
 
     @classmethod
     def of(cls, memory: MemoryClient, shelf: CardStore, pool: str, data: Path) -> ReviewLearner:
-        """A person and a pool as they are now; clusters, kept in `data`, are of memories whose concepts are known."""
+        """A person and a pool as they are now, without what somebody found wrong.
+
+        Clusters, kept in `data`, are of memories whose concepts are known.
+        """
         concepts = load(memory, shelf.client, pool, vectors=True)
         memories = concepts.memories
         if concepts.without:
             memories = {each.id: each for each in memory.every(Where(pool=pool, status="active"))}
+        lost = Conflicts(shelf.client).wrong(pool, [*memories])
+        memories = {name: each for name, each in memories.items() if name not in lost}
         clusters = clusters_of(concepts, data, SIZE) if concepts.memories else None
-        of = {memory_id: clusters.of(memory_id).number for memory_id in concepts.ids} if clusters else {}
+        of = {name: clusters.of(name).number for name in concepts.ids if name not in lost} if clusters else {}
         return cls(shelf, pool, memories, concepts.graph, of)
 
     @property

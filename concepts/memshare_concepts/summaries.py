@@ -140,9 +140,13 @@ class Summaries:
         found = [ClusterSummary.model_validate_json(text) for text in self._client.hvals(self._key)]
         return sorted(found, key=lambda summary: (-summary.made, summary.id))
 
-    def of(self, members: Collection[UUID]) -> ClusterSummary | None:
-        """The summary of the cluster that has most in common with these memories, if that is enough."""
-        best = max(self.all(), key=lambda summary: summary.in_common(members), default=None)
+    def of(self, members: Collection[UUID], shown: Collection[UUID]) -> ClusterSummary | None:
+        """The summary of the cluster that has most in common with these memories, if that is enough.
+
+        None that was written from a memory which is not among those `shown` by now, as one that was called wrong.
+        """
+        there = [summary for summary in self.all() if set(summary.read).issubset(shown)]
+        best = max(there, key=lambda summary: summary.in_common(members), default=None)
         return best if best is not None and best.in_common(members) >= SAME else None
 
     def keep(self, summary: ClusterSummary) -> None:

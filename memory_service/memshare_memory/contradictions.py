@@ -77,8 +77,8 @@ class Weaker(NamedTuple):
 def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> dict[UUID, Weaker]:
     """Memories that a rival beats. `strength` covers all memories that could be shown; others are no rivals.
 
-    A person's word on which of two is right counts more than their strength. A memory is left out where a person
-    has confirmed the conflict, or where credibility has told the two apart.
+    A person's word on which of two is right counts more than their strength, and also where the right one is hidden by
+    now. A memory is left out where a person has confirmed the conflict, or where credibility has told the two apart.
     """
     found: dict[UUID, Weaker] = {}
     for memory, of in rivals.items():
@@ -86,13 +86,13 @@ def weaker(rivals: Mapping[UUID, Rivals], strength: Mapping[UUID, Strength]) -> 
         if own is None:
             continue
         better = {
-            rival: strength[rival]
+            rival
             for rival, said in of.items()
-            if rival in strength and (said == "wrong" or (said != "right" and strength[rival].beats(own)))
+            if said == "wrong" or (rival in strength and said != "right" and strength[rival].beats(own))
         }
         if better:
-            is_left_out = any(of[rival] != "contradict" or how.has_settled(own) for rival, how in better.items())
-            found[memory] = Weaker(set(better), is_left_out)
+            is_left_out = any(of[rival] != "contradict" or strength[rival].has_settled(own) for rival in better)
+            found[memory] = Weaker(better, is_left_out)
     return found
 
 

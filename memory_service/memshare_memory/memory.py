@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
@@ -38,7 +39,7 @@ class Credibility(Message):
 class Revision(Message):
     """An earlier version of a memory's text, until when it stood (Unix time in seconds), and who changed it.
 
-    The score and the model are those of that version.
+    The score and the model are those of that version, which a person found wrong where it `lost_to` others.
     """
 
     prompt: str | None
@@ -47,6 +48,7 @@ class Revision(Message):
     by: Label | None = None
     score: Percent | None = None
     model: str | None = None
+    lost_to: tuple[UUID, ...] = ()
 
 
 class Cause(Message):
@@ -130,14 +132,22 @@ class Memory(Message):
         """True if it is a piece of a document, its parent; a statement that an agent learnt from one has a source."""
         return self.prompt is None and bool(self.parents) and self.source is None
 
-    def begun_anew(self, before: Memory, by: str, at: float) -> Memory:
+    def as_stale_as(self, known: Memory | None) -> Memory:
+        """This memory, stale if the one that is known under its id is so, and says the same."""
+        if known is None or known.status != "stale" or (known.prompt, known.answer) != (self.prompt, self.answer):
+            return self
+        status = "stale" if self.status == "active" else self.status
+        return self.model_copy(update={"status": status, "because": known.because})
+
+    def begun_anew(self, before: Memory, by: str, at: float, lost_to: Iterable[UUID] = ()) -> Memory:
         """This memory, which has another text than `before`, without what was said of that one, which its history has.
 
         A person has looked at it, so it is stale no longer.
         """
         was = Revision(
-            prompt=before.prompt, answer=before.answer, until=at, by=by, score=before.score, model=before.model
-        )
+            prompt=before.prompt, answer=before.answer, until=at, by=by, score=before.score, model=before.model,
+            lost_to=tuple(lost_to),
+        )  # fmt: skip
         return self.model_copy(
             update={
                 "history": (*before.history, was),
@@ -171,6 +181,14 @@ class ForgottenMemory(CreditSnapshot):
     forgotten: float
     until: float = Field(description="when it goes for good")
     made_stale: tuple[UUID, ...] = Field(default=(), description="what was written from it")
+    is_called_wrong: bool = Field(default=False, description="whether it was hidden then as its answer was called so")
+
+    def back(self, *, is_wrong: bool) -> Memory:
+        """The memory, hidden if its answer is called wrong, and hidden no more if it was so for that alone."""
+        status = "hidden" if is_wrong else self.memory.status
+        if self.is_called_wrong and not is_wrong:
+            status = "stale" if self.memory.because else "active"
+        return self.memory.model_copy(update={"status": status})
 
 
 def folded(text: str) -> str:
@@ -178,9 +196,13 @@ def folded(text: str) -> str:
     return " ".join(normal(text).casefold().split())
 
 
+_QUOTES = "\"'“”„«»"
+
+
 def said(answer: str) -> str:
     """The same for answers that say the same: `folded`, without quotation marks around it, and what ends a sentence."""
-    return folded(answer).strip(" .!?…\"'“”„«»。！？") or folded(answer)
+    text = folded(answer)
+    return text.lstrip(f" {_QUOTES}").rstrip(f" {_QUOTES}.!?…。！？") or text
 
 
 def saying(answer: str) -> str:

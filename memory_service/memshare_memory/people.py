@@ -226,7 +226,9 @@ def least_alike(answer: str, *, by_program: bool = False) -> float:
 
 def note_wrong(client: redis.Redis, answer: str, wrong: WrongAnswer) -> None:
     """Keep an answer from being admitted again, as long as a word of any journey stands."""
-    client.hset(WRONG_ANSWERS, f"{saying(answer)} {wrong.memory} {wrong.journey}".rstrip(), wrong.model_dump_json())
+    client.hset(
+        WRONG_ANSWERS, f"{saying(said(answer))} {wrong.memory} {wrong.journey}".rstrip(), wrong.model_dump_json()
+    )
 
 
 def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID, journey: str | None = None) -> None:
@@ -270,3 +272,9 @@ def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -
 def called_wrong(client: redis.Redis, memory: Memory) -> WrongAnswer | None:
     """A word that a memory is hidden for as long as it says this; None without one."""
     return next((one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id), None)
+
+
+def is_called_wrong(client: redis.Redis, memory: Memory) -> bool:
+    """True if somebody called what a memory says wrong who may hide it, also while it was not there."""
+    words = [one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id]
+    return any(one.curated or one.submitter == memory.submitter for one in words)

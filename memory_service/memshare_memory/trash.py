@@ -16,7 +16,7 @@ from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import Verdict
 from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
-from memshare_memory.people import drop_cards, drop_summaries
+from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store
 
 _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
@@ -103,6 +103,7 @@ class Trash:
                     forgotten=now,
                     until=now + KEEP_SECONDS,
                     made_stale=tuple(child.id for child in made_stale.get(memory.id, ())),
+                    is_called_wrong=memory.status == "hidden" and called_wrong(self._client, memory) is not None,
                     **dict(worths[memory.id]),
                 )
                 for memory in memories

@@ -23,6 +23,7 @@ from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying, sayings
+from memshare_memory.people import barred, called_wrong, wrong_answers
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
 from memshare_memory.trash import Trash
@@ -46,7 +47,7 @@ def keep_learnt(
     """Store what a task's sources taught; what the pool knows from the same source already is that memory.
 
     With `concepts`, those of the new ones are asked for. What follows has a journey of its own for each. Statements of
-    more than `text_limit` characters are left out.
+    more than `text_limit` characters are left out, and those that a person called wrong.
     """
     new = [_statement(task, learnt) for learnt in task.learnt if len(learnt.statement) <= text_limit]
     if left_out := len(task.learnt) - len(new):
@@ -58,6 +59,8 @@ def keep_learnt(
     memories, following = list[Memory](), list[NextMessage]()
     for memory, vector in zip(new, vectors, strict=True):
         there = known.get(memory.id) or _told_before(recall.store, memory, vector.dense)
+        if there is None and barred(wrong_answers(client, memory.answer), memory.pool, None):
+            continue
         if there is None:
             recall.store.put([(memory, vector)])
             journey = str(derived_id(task.journey, "learnt", str(memory.id)))
@@ -120,6 +123,8 @@ class Admission:
         counting = that_count(task.answer, task.prompt, {one.id: one for one in task.shown}, named_now)
         used = [one for one in task.shown if is_part or one.id in counting]
         wrong = {one for pool in task.pools for one in self._conflicts.wrong(pool, [each.id for each in used])}
+        hidden = [named_now[one.id] for one in used if one.id in named_now and named_now[one.id].status == "hidden"]
+        wrong |= {one.id for one in hidden if called_wrong(self._client, one)}
         stale, because = outdated(store, task.pool, task.shown, there, wrong)
         parents = (*(one.id for one in used), *learnt)
         memory = memory_of(graded, time.time(), because if stale else None, parents)

@@ -26,6 +26,9 @@ _SAYS_LITTLE = frozenset(
     )
 )
 """Words that are in most texts, whatever these are about."""
+_NOT = frozenset(("not", "never", "cannot", "t"))  # "t" as in "isn't"
+_NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
+_IN_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), 2)}
 
 
 def followed(answer: str, shown: Sequence[str]) -> int | None:
@@ -71,13 +74,24 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
 def _denies(answer: str, text: str, prompt: str) -> bool:
     """True if each has numbers that the other has nowhere, beside a word of both or else of all that are told.
 
-    A number of the prompt tells nothing by itself: who repeats the year that was asked for has said no other one.
+    A number of the prompt tells nothing by itself: who repeats the year that was asked for has said no other one. Or,
+    where they have no number in common, if one says "not" before a word of both: "are not allowed", "are allowed".
     """
     asked, here, there = map(_numbers, (prompt, answer, text))
     if here and there and (here - asked or there <= asked) and here.isdisjoint(there - asked or there):
         return True
+    if here.isdisjoint(there) and (_denied(answer) ^ _denied(text)) & telling(answer).keys() & telling(text).keys():
+        return True
     ours, theirs = _by_word(answer), _by_word(text)
     return any(ours[at].isdisjoint(there) and theirs[at].isdisjoint(here) for at in ours.keys() & theirs.keys())
+
+
+def _denied(text: str) -> set[str]:
+    """The words that tell something and of which each stands after a "not"."""
+    words = _words(text.casefold().replace("not only", ""))
+    told = [_stem(word) for word in words if word in _NOT or word not in _SAYS_LITTLE]
+    after = [word for one, word in pairwise(told) if one in _NOT]
+    return {word for word in after if told.count(word) == after.count(word)}
 
 
 def _numbers(text: str) -> set[str]:
@@ -132,8 +146,8 @@ def telling(text: str) -> dict[str, str]:
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, each number without its unit and the marks of thousands."""
-    return tokens(_UNIT.sub(" ", _THOUSANDS.sub("", text)))
+    """The words of a text, each number in digits, without its unit and the marks of thousands."""
+    return [_IN_DIGITS.get(word, word) for word in tokens(_UNIT.sub(" ", _THOUSANDS.sub("", text)))]
 
 
 def _stem(word: str) -> str:

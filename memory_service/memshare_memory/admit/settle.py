@@ -27,13 +27,13 @@ from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
-from memshare_memory.memory import Memory
-from memshare_memory.people import least_alike, wrong_prompts
+from memshare_memory.memory import Memory, memory_id
+from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
-from memshare_memory.trash import by_pool
+from memshare_memory.trash import Trash, by_pool
 
 log = logging.getLogger(__name__)
 UNDECIDED = 0.5  # a verdict that is neither good nor bad
@@ -175,8 +175,11 @@ class SettleStage:
                 yield from self._promote(memory, proposal)
 
     def _promote(self, memory: Memory, proposal: Proposal) -> Iterator[NextMessage]:
-        """Write a memory into the pool that it is proposed for, unless that has the same; what follows from it."""
+        """Write a memory into the pool that it is proposed for, unless that has the same, or a person called it wrong;
+        what follows from it."""
         new = promoted(memory, proposal, BY_RULE)
+        if barred(wrong_answers(self._client, new.answer), new.pool, new.prompt):
+            return
         with self._turns[proposal.to], self._pool.writing(alone_in=proposal.to) as recall:
             [vectors] = recall.vectors([new])
             if not by_ids(recall.store, [new.id]):
@@ -214,6 +217,10 @@ class SettleStage:
         vector = recall.vector(task.embedding, task.prompt)  # before the gate, for others wait for who is inside
         if called_wrong:
             reason = "a person called this answer wrong"
+            return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
+        own = memory_id(task.pool, task.prompt, task.answer)
+        if any(one.wrong for one in Trash(self._client).read([own])):
+            reason = "a person found this answer wrong, and it is in the trash"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         masked = recall.masked(vector, task.prompt)
         # The threads of a process wait for each other without polling Redis.

@@ -20,8 +20,8 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
-from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, sayings
-from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers
+from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, saying, sayings
+from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers, wrong_by_saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -98,6 +98,11 @@ def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID],
     recall.rewrite(changed)
 
 
+def free_children(recall: Recall, source: Memory, became: Became) -> None:
+    """Let what was written from a memory be active again, where it is stale because this became of that alone."""
+    no_longer_stale(recall, [one.id for one in derived_from(recall.store, source, became)], {source.id}, became)
+
+
 BATCH = 256  # memories that are encoded in one call and written in one operation
 
 
@@ -170,9 +175,16 @@ class Curate:
         return _get(self._pool().store, memory)
 
     def add(self, new: Sequence[NewMemory]) -> list[UUID]:
-        """Bring memories in; the same again is the same memory, and keeps its history."""
+        """Bring memories in; the same again is the same memory, and keeps its history.
+
+        Raises `BadInput` for an answer that was called wrong.
+        """
+        known = wrong_by_saying(self._client, (one.answer for one in new))
         for one in new:
             refuse_too_long(self._text_limit, prompt=one.prompt, answer=one.answer)
+            words = (word for each in sayings(one.answer) for word in known.get(each, ()))
+            if fault := barred(words, one.pool, one.prompt):
+                raise BadInput(fault)
         memories = [
             Memory(
                 id=memory_id(one.pool, one.prompt, one.answer),
@@ -185,7 +197,12 @@ class Curate:
         return [memory.id for memory in memories]
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
-        """Write memories as they are, such as exported ones, however long they are."""
+        """Write memories as they are, such as exported ones, however long they are.
+
+        One that the pool has, and that has become stale since, stays so.
+        """
+        known = by_ids(self._pool().store, [one.id for one in memories])
+        memories = [one.as_stale_as(known.get(one.id)) for one in memories]
         self._follow(memories, write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
@@ -196,7 +213,8 @@ class Curate:
         written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
         it says something else, and hidden again with that answer; another is not changed to say that (`BadInput`). What
         was hidden and is shown again is not confirmed, and stale where it was before, or has become so since. What was
-        written from it is stale once it is hidden as it was called wrong, until it is shown again.
+        written from it is stale once it is hidden as it was called wrong, until it is shown again, or an edit without
+        changes says that it was not wrong.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -207,7 +225,9 @@ class Curate:
             changed = before.model_copy(update=changes)
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
-                changed = changed.begun_anew(before, edit.by, time.time())
+                decided = self._ranking.conflicts.rivals(before.pool, [before.id]).get(before.id, {})
+                lost_to = [one for one, said in decided.items() if said == "wrong"]
+                changed = changed.begun_anew(before, edit.by, time.time(), lost_to)
                 if edit.status is None:
                     changed = self._shown_if_right(before, changed)
                 words = [*wrong_answers(self._client, changed.answer)]
@@ -230,23 +250,41 @@ class Curate:
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
+                self._keep_decided(recall, changed, [one for one, said in decided.items() if said == "right"])
                 self._ranking.note(recall.store, [changed.id])
                 make_stale(recall, stale_once(recall.store, before, "changed"))
             if edit.why_hidden is not None:
                 make_stale(recall, stale_once(recall.store, before, FAILED))
             elif before.why_hidden is not None and changed.why_hidden is None:
-                children = [one.id for one in derived_from(recall.store, before, FAILED)]
-                no_longer_stale(recall, children, {edit.id}, FAILED)
+                free_children(recall, before, FAILED)
             if edit.status == "hidden" and called_wrong(self._client, changed):
                 make_stale(recall, stale_once(recall.store, before, "found wrong"))
-            elif edit.status == "active" and not self._ranking.conflicts.wrong(changed.pool, [edit.id]):
-                children = [one.id for one in derived_from(recall.store, before, "found wrong")]
-                no_longer_stale(recall, children, {edit.id}, "found wrong")
+            elif (edit.status == "active" or not changes) and not self._is_wrong(changed):
+                free_children(recall, before, "found wrong")
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
             self._follow([changed], [changed])
         return changed
+
+    def _keep_decided(self, recall: Recall, changed: Memory, lost: Sequence[UUID]) -> None:
+        """Let what lost to a memory be wrong still, now that this has another text, unless it says the same by now; and
+        this itself, if it says again what lost to others."""
+        says, judge = sayings(changed.answer), self._ranking.conflicts.judge
+        for one in by_ids(recall.store, lost).values():
+            if saying(one.answer) not in says:
+                judge(changed.pool, changed.id, one.id, "right")
+            elif not self._is_wrong(one):
+                free_children(recall, one, "found wrong")
+        again = {right for one in changed.history if saying(one.answer) in says for right in one.lost_to}
+        for one in by_ids(recall.store, again).values():
+            if saying(one.answer) not in says:
+                judge(changed.pool, changed.id, one.id, "wrong")
+
+    def _is_wrong(self, memory: Memory) -> bool:
+        """True if a person found it wrong, or it is hidden as its answer was called wrong."""
+        is_called_so = memory.status == "hidden" and called_wrong(self._client, memory) is not None
+        return is_called_so or bool(self._ranking.conflicts.wrong(memory.pool, [memory.id]))
 
     def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
         """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""
@@ -319,11 +357,9 @@ class Curate:
                     conflicts.judge(one.pool, first.id, second.id, verdict)
             elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            wrong -= conflicts.wrong(one.pool, [*every])
             for each in every.values():
-                if each.id in wrong:
-                    children = [child.id for child in derived_from(recall.store, each, "found wrong")]
-                    no_longer_stale(recall, children, {each.id}, "found wrong")
+                if each.id in wrong and not self._is_wrong(each):
+                    free_children(recall, each, "found wrong")
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
         """These two, and others that say the same, and contradict each other as far as is known, or answer the same."""

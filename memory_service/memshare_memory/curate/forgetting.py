@@ -28,7 +28,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
 from memshare_memory.belief.trust import forget_trust
 from memshare_memory.contradictions import Send
-from memshare_memory.curate.curate import children_of, make_stale, no_longer_stale, stale_once, write
+from memshare_memory.curate.curate import children_of, free_children, make_stale, no_longer_stale, stale_once, write
 from memshare_memory.curate.requests import (
     FilesRewritten,
     Forget,
@@ -49,6 +49,7 @@ from memshare_memory.people import (
     drop_summaries,
     forget_decider,
     forget_person,
+    is_called_wrong,
 )
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -237,16 +238,25 @@ class Forgetting:
         return TrashPage(total=len(found), forgotten=tuple(found[: request.limit]))
 
     def restore(self, request: RestoreForgotten) -> RestoredMemories:
-        """Take memories back out of the trash: their text, score, status and credibility are as they were."""
+        """Take memories back out of the trash: their text, score, status and credibility are as they were.
+
+        One whose answer was called wrong meanwhile is hidden, and one of which that was taken back is shown.
+        """
         found = self._asked_for(request)
         pool_has = by_ids(self._pool().store, found.keys())
         back = {one: item for one, item in found.items() if one not in pool_has}
-        write(self._pool, self._client, [item.memory for item in back.values()])
+        words = {one: is_called_wrong(self._client, item.memory) for one, item in back.items()}
+        write(self._pool, self._client, [item.back(is_wrong=words[one]) for one, item in back.items()])
         there = by_ids(self._pool().store, {rival for item in back.values() for rival in item.rivals})
         for item in back.values():
             self._worths.put_back(item.memory, item, there)
         with self._pool.writing() as recall:
             no_longer_stale(recall, {one for item in back.values() for one in item.made_stale}, back, "forgotten")
+            for one, item in back.items():
+                if words[one]:
+                    make_stale(recall, stale_once(recall.store, item.memory, "found wrong"))
+                elif item.is_called_wrong and not self._ranking.conflicts.wrong(item.memory.pool, [one]):
+                    free_children(recall, item.memory, "found wrong")
         self._ranking.note(self._pool().store, back.keys())
         self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.

@@ -208,9 +208,7 @@ class JudgedMemory(Message):
     memory: Memory
     credibility: Credibility
     conflicts: tuple[UUID, ...]
-    lost_to: tuple[UUID, ...] = Field(
-        default=(), description="of these, those that a person found right, and that are shown in its place"
-    )
+    lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
     won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
 
 

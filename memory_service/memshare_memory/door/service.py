@@ -251,19 +251,15 @@ class Service:
         return self._curate.add(memories)
 
     def _judge(self, ids: Sequence[UUID]) -> list[JudgedMemory]:
-        judged = self._curate.judge(ids)
-        right = sorted({rival for *_, rivals in judged for rival, said in rivals.items() if said == "wrong"})
-        active = self._pool().store.page(Where(ids=right, status="active"), len(right)).memories if right else []
-        shown = {memory.id for memory in active}
         return [
             JudgedMemory(
                 memory=memory,
                 credibility=known,
                 conflicts=tuple(rivals),
-                lost_to=tuple(rival for rival, said in rivals.items() if said == "wrong" and rival in shown),
+                lost_to=tuple(rival for rival, said in rivals.items() if said == "wrong"),
                 won_over=tuple(rival for rival, said in rivals.items() if said == "right"),
             )
-            for memory, known, rivals in judged
+            for memory, known, rivals in self._curate.judge(ids)
         ]
 
 

@@ -15,13 +15,14 @@ from memshare_broker.app import make_app
 from memshare_broker.connection import connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.hops import ANSWER, NextMessage
-from memshare_broker.delivery.journey_records import OutcomeRecord, read_outcomes
+from memshare_broker.delivery.journey_records import OPINION, OutcomeRecord, noted, read_outcomes
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.submission import Cancelling, Submission, cancel_journey, ended, hand_in
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
 from memshare_broker.wire.forms import readable, refuse_too_long
+from memshare_broker.wire.grades import Opinion
 from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_broker.wire.same_text import refuse_half_characters
 from memshare_broker.wire.signing import open_signer
@@ -74,7 +75,8 @@ class Client:
         many are shown, 0 to 20; by default as many as the agent's file says. `documents` are files and folders
         of MEMSHARE_DOCUMENTS to look in alone, for an agent that reads. Without `remember` the pair is graded, and
         neither remembered, credited nor learnt from. With `reuse` the same task of the same submitter, submitted so
-        earlier in this UTC day, answers this one, unless it failed. `priority` is 0 (first) to 9.
+        earlier in this UTC day, answers this one, unless it failed or its answer was called wrong. `priority` is 0
+        (first) to 9.
 
         Raises `BadInput` for an unknown agent or kind and for a task that would be refused, `QueueFull` with the
         seconds after which to come back, and `Unreachable`.
@@ -90,8 +92,14 @@ class Client:
         }
         given = {name: value for name, value in body.items() if value is not None}
         task_id = _reusable_id(agent, self.check(agent, given)) if reuse else None
-        failed = task_id is not None and self.result(task_id).failed()
-        return self.submit_task(agent, given, priority, None if failed else task_id)
+        if task_id is not None and (self.result(task_id).failed() or self._is_called_wrong(task_id)):
+            task_id = None
+        return self.submit_task(agent, given, priority, task_id)
+
+    def _is_called_wrong(self, task_id: str) -> bool:
+        with reaching(self.settings.redis):
+            said = noted(self._redis, task_id, OPINION)
+        return said is not None and Opinion.model_validate(said).is_wrong
 
     def submit_task(
         self, agent: str, body: dict[str, Any], priority: int = INTERACTIVE, task_id: str | None = None

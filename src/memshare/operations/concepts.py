@@ -252,7 +252,7 @@ def _computed(settings: Settings, pool: str) -> ConceptsReply:
         clusters = clusters_of(found, settings.data, SIZE)
         gaps = gaps_now(found, clusters, memory, client, decisions)
         similar = proposed_names(found.graph, partial(encode, memory), decisions)
-        every = [(one, summaries.of(one.memories)) for level in clusters.levels() for one in level]
+        every = [(one, summaries.of(one.memories, found.memories)) for level in clusters.levels() for one in level]
     return ConceptsReply(
         pool=pool,
         memories=len(found.memories),

@@ -24,7 +24,7 @@ from memshare.client.rest.calls.decisions import (
 )
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.memories import get
+from memshare.operations.memories import get, refuse_wrong
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
@@ -167,7 +167,8 @@ def seen(backend: Backend, caller: Caller, proposals: Iterable[Proposal]) -> lis
 def decide_promotion(
     backend: Backend, caller: Caller, memory_id: UUID, decision: Decision = "promote"
 ) -> PromotionReply:
-    """Carry out what a person decides on a proposal; raises `NotFound`, and `Conflict` where somebody was first."""
+    """Carry out what a person decides on a proposal; raises `NotFound`, and `Conflict` where somebody was first, or the
+    answer was called wrong in that pool."""
     promotions, memories = Promotions(backend.redis), backend.client.memories
     with backend.reaching():
         proposal = promotions.of(memory_id)
@@ -179,6 +180,8 @@ def decide_promotion(
         raise Conflict(f"It is {proposal.said or 'undecided'}{by}: nothing was done.")
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
+        with backend.reaching():
+            refuse_wrong(backend.redis, new)
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.

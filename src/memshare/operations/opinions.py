@@ -20,6 +20,7 @@ from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BA
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
+from memshare_memory.admit.followed import shares_in_common
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, memory_id, saying, sayings
@@ -27,6 +28,7 @@ from memshare_memory.people import WrongAnswer, called_wrong, least_alike, no_lo
 from memshare_memory.stores.store import Where
 
 MOST = 50  # memories that still say what was called wrong
+MOST_OF_IT = 0.5  # share of an answer that stands in the memory that misled it; what says less may be right
 REMEMBERED = ("stored", "replaced")  # outcomes
 
 
@@ -87,13 +89,17 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
     with backend.reaching():
         hidden = [one for one in there if called_wrong(backend.redis, one)]  # and not by hand since
         no_longer_wrong(backend.redis, journey.answer or "", wrong, journey.id)
+        is_left = any(one.memory == wrong for one in wrong_answers(backend.redis))
         note(backend.redis, journey.id, TAKEN_BACK, times)
         unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
     kept_hidden = None
     for memory in hidden:
-        is_its = said.hides and (memory.id == said.hid or memory.task_id == journey.id)
+        is_its = said.hides and memory.id == wrong
         if memory.status == "hidden" and memory.why_hidden is None and (is_its or memory.id in alike):
             kept_hidden = kept_hidden or _shown_without_word(backend, caller, memory)
+    is_corrected = any(one.id == wrong and one.history for one in there if one not in hidden)
+    if said.hides and is_corrected and not is_left:  # what was written from it as it was is not stale for that any more
+        backend.client.memories.edit(Edit(id=wrong, by=caller.name))
     if said.hides:
         _confirm(backend, caller, journey, is_wrong=False)
     audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
@@ -131,20 +137,32 @@ def _confirm(backend: Backend, caller: Caller, journey: JourneyReply, *, is_wron
 
 def note_hidden(
     backend: Backend, caller: Caller, journey: JourneyReply, memories: Iterable[UUID], *, hidden: bool
-) -> None:
-    """Note that the caller hid memories, or shows them again, as they say what a person found wrong: `take_back`."""
+) -> set[UUID]:
+    """Note that the caller hid memories, or shows them again, as they say what a person found wrong: `take_back`.
+
+    Returns those that may not be shown again, as the word of another journey hides them, too.
+    """
     with backend.reaching():
         before, now = _also_hid(backend, journey), set(memories)
         if journey.opinion is not None:
             note(backend.redis, journey.id, ALSO_HID, [*sorted(map(str, before | now if hidden else before - now))])
-    if not hidden:
-        return
+    there, kept = [each.memory for each in backend.client.memories.judge(sorted(now))], set[UUID]()
+    for one in there if not hidden else ():
+        with backend.reaching():
+            words = [each for each in wrong_answers(backend.redis, one.answer) if each.memory == one.id]
+            others = [each for each in words if each.journey not in ("", journey.id)]
+            if any(each.hides for each in others):
+                no_longer_wrong(backend.redis, one.answer, one.id)
+                for each in others:
+                    note_wrong(backend.redis, one.answer, each)
+                kept.add(one.id)
     by = journey.opinion.by if is_wrong(journey) and journey.opinion else caller.name
-    for one in (each.memory for each in backend.client.memories.judge(sorted(now))):
+    for one in there if hidden else ():
         about = {"prompt": one.prompt or journey.prompt, "by": by, "journey": journey.id}
         word = WrongAnswer(memory=one.id, pool=one.pool, submitter=one.submitter, curated=True, hides=True, **about)
         with backend.reaching():
             note_wrong(backend.redis, one.answer, word)
+    return kept
 
 
 def called_wrong_in(backend: Backend, memory: Memory) -> list[str]:
@@ -202,8 +220,9 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
     """The memories that tasks are shown and that say to a like prompt what a person found wrong, the `source` first."""
     if journey.opinion is None or not journey.opinion.is_wrong or not caller.may("curate"):
         return []
-    found = [source.memory.id] if source and source.memory.status == "active" else []
     answer = journey.answer or ""
+    is_whole = source is not None and shares_in_common(source.memory.answer, [answer])[0] >= MOST_OF_IT
+    found = [source.memory.id] if source and is_whole and source.memory.status == "active" else []
     where = Where(pool=journey.pool, status="active", saying=sayings(answer))
     with suppress(TryAgain):
         same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))

@@ -62,7 +62,7 @@ def stored_summary(found: OpenedConcepts, one: Cluster) -> ClusterSummary | None
     """The summary of a cluster that was written before, if there is one."""
     from memshare_concepts.summaries import Summaries
 
-    return Summaries(found.redis, found.concepts.pool).of(one.memories)
+    return Summaries(found.redis, found.concepts.pool).of(one.memories, found.concepts.memories)
 
 
 def show_summary(said: ClusterSummary, one: Cluster) -> None:

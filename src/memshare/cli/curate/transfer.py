@@ -108,9 +108,12 @@ def export(
     count, written = 0, 0
     lines_of = _form(client, form, pool)
     worth = None if worth_from is None else _worth(client)
+    found = [] if form is None else [one for name in by_pool for one in client.memories.conflicts(name) if one.right]
+    lost = {each for one in found for each in one.memories if each != one.right}
     with progress_bar("Exporting", total) as bar, new_file(file) as out:
         for memory in client.memories.every(where):
-            lines = lines_of(memory) if worth is None or worth(memory) >= (worth_from or 0) else []
+            is_worth = worth is None or worth(memory) >= (worth_from or 0)
+            lines = lines_of(memory) if is_worth and memory.id not in lost else []
             out.writelines(line + "\n" for line in lines)
             count += len(lines)
             written += bool(lines)
@@ -127,9 +130,9 @@ def export(
 
 
 _WHY_LEFT_OUT = {
-    "messages": "statements, and what was not chosen",
-    "sharegpt": "statements, and what was not chosen",
-    "preference": "statements, what was not chosen, and prompts without a rejected answer",
+    "messages": "statements, what a person found wrong, and what was not chosen",
+    "sharegpt": "statements, what a person found wrong, and what was not chosen",
+    "preference": "statements, what was found wrong or not chosen, and prompts without a rejected answer",
 }
 
 

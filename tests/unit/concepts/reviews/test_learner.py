@@ -8,7 +8,7 @@ from pathlib import Path
 import redis
 
 from memshare_concepts.reviews import CardStore, ReviewLearner, Ungraded
-from memshare_memory.curate.requests import Forget
+from memshare_memory.curate.requests import ConflictDecision, Forget
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
 from tests.support.memories import remembered
@@ -26,10 +26,12 @@ PLAIN = remembered("What has no concepts yet?", pool="plan")[0]
 STATEMENT = remembered(None, pool="plan", answer="The harbour is closed.", kind="knowledge")[0]
 
 
-def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_stale_ones_are_not(
+def test_memories_with_a_question_are_reviewed_with_or_without_concepts_and_stale_or_wrong_ones_are_not(
     memory: MemoryClient, redis_client: redis.Redis, tmp_path: Path
 ) -> None:
-    memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT])
+    wrong = about("Mast", "Tin", answer="No.")
+    memory.restore([SAIL, MAST, GHOST, PLAIN, STATEMENT, wrong])
+    memory.decide(ConflictDecision(memories=(MAST.id, wrong.id), contradict=True, right=MAST.id))
 
     learner = ReviewLearner.of(memory, CardStore(redis_client, "Ada"), "plan", tmp_path)
 

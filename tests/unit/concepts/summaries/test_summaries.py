@@ -36,12 +36,13 @@ def test_the_summary_of_the_cluster_that_has_most_in_common_is_found_and_at_leas
     kept.keep(first)
     kept.keep(second)
 
-    assert kept.of(IDS[:10]) == kept.of(IDS[:7]) == first
-    assert kept.of(IDS[8:16]) == second
-    assert kept.of(IDS[:5]) == first  # exactly half
-    assert kept.of(IDS[:4]) is None
-    assert kept.of(IDS[20:30]) is None
-    assert Summaries(redis_client, "poem").of(IDS[:10]) is None
+    assert kept.of(IDS[:10], IDS) == kept.of(IDS[:7], IDS) == first
+    assert kept.of(IDS[8:16], IDS) == second
+    assert kept.of(IDS[:5], IDS) == first  # exactly half
+    assert kept.of(IDS[:4], IDS) is None
+    assert kept.of(IDS[20:30], IDS) is None
+    assert kept.of(IDS[8:16], IDS[7:]) is None, "what it was written from is not shown any more"
+    assert Summaries(redis_client, "poem").of(IDS[:10], IDS) is None
 
 
 def test_a_new_summary_of_the_same_cluster_takes_the_place_of_the_old_one(redis_client: redis.Redis) -> None:

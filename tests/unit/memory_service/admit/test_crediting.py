@@ -156,7 +156,7 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage,
     [
         ("It costs 14 euros.", True, [0, 1, 1]),
         ("It costs 14 euros.", False, [1, 1, 1]),  # nobody said that they contradict each other
-        ("Fourteen, so to speak.", True, [1, 1, 1]),  # in other words nobody can say which
+        ("Fourteen, so to speak.", True, [0, 1, 1]),  # fourteen is 14
         ("It costs 12 euros, not 14 euros.", True, [1, 1, 1]),
     ],
 )
@@ -209,7 +209,8 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
         ("14 euros", "14"),
         ("An adult pays 14 euros. Dogs go free on all ships.", "14 dogs"),
         ("An adult needs 14.", "14"),
-        ("Grown-ups pay fourteen.", "12 14"),  # in other words nobody can say which
+        ("Grown-ups pay fourteen.", "14"),
+        ("Grown-ups pay for it.", "12 14"),  # in other words nobody can say which
         ("An adult pays 15 euros.", ""),
         ("12 euros.", "12"),
         ("It costs nothing.", ""),

@@ -14,6 +14,7 @@ from memshare_broker.wire.messages import Learnt
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
@@ -79,6 +80,17 @@ def test_the_same_source_saying_the_same_again_is_the_memory_that_there_is(recal
 
     settle.run("three", taught(recall, other_source, journey="three"))
     assert {memory.source for memory in knowledge(recall)} == {BORN.source, "korn.pdf"}
+
+
+def test_a_statement_that_was_called_wrong_is_not_learnt_again(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
+) -> None:
+    about = {"memory": UUID(int=1), "pool": "poem", "prompt": BORN.statement, "submitter": "eve", "by": "cleo"}
+    note_wrong(redis_client, f"{BORN.statement}.", WrongAnswer(curated=True, **about))
+
+    done = settlement(settle.run("one", taught(recall, BORN)))
+
+    assert (done.learnt, knowledge(recall)) == ((), [])
 
 
 def test_a_statement_is_compared_with_what_it_may_contradict_in_a_journey_of_its_own(

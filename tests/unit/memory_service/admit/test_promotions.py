@@ -19,6 +19,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import Edit, Forget
 from memshare_memory.memory import Memory, memory_id
+from memshare_memory.people import WrongAnswer, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
@@ -184,6 +185,20 @@ def test_a_memory_that_the_next_pool_has_is_not_written_again(
     [found] = of_pool(recall, "team")
     assert (found.id, found.submitter, found.origin) == (there, "bob", None)
     assert [one.became for one in Promotions(redis_client).every()] == [there]
+
+
+def test_a_memory_that_was_called_wrong_in_the_next_pool_is_not_written_there(
+    recall: Recall, helps: Helps, redis_client: redis.Redis
+) -> None:
+    memory = stored(recall, "mine/ada")
+    about = {"memory": UUID(int=1), "pool": "team", "prompt": "What floats?", "submitter": "eve", "by": "cleo"}
+    note_wrong(redis_client, ANSWER, WrongAnswer(curated=True, **about))
+
+    for number in (1, 2):
+        helps(memory, number, helped=2, approval="none")
+
+    assert of_pool(recall, "team") == []
+    assert [one.said for one in Promotions(redis_client).every()] == [None]
 
 
 def proposal_of(client: redis.Redis, memory: UUID) -> Proposal | None:

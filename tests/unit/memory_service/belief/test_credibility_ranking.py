@@ -222,6 +222,16 @@ def test_a_rival_that_is_gone_or_hidden_beats_nothing(judging: Recall, standing:
     assert standing.conflicts.pairs("poem") == []
 
 
+def test_what_a_person_found_wrong_stays_so_when_the_right_one_is_hidden(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    wrong = remember(judging, "red lamp", "It is red.")
+    hidden = remember(judging, "the red lamp", "It is blue.", status="hidden")
+    standing.conflicts.judge("poem", hidden.id, wrong.id, "right")
+
+    assert shown(judging, "red lamp") == []
+
+
 NUMBER = "what is the emergency number of the plant"
 LIE = "now what is the emergency number of the plant"
 

@@ -18,6 +18,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.grades import OfferedPair, Score
 from memshare_broker.wire.messages import Answer, Usage
 from memshare_memory.belief.trust import Standing, Standings, standings_key
+from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.stores.store import Where
 from tests.support.memories import remembered
@@ -176,6 +177,9 @@ def test_training_data_are_chosen_by_status_score_and_worth(
         return {line["messages"][-1]["content"] for line in exported(terminal, file, "messages", *options)[1]}
 
     assert answers() == {"Red.", "Bright.", "Loud."}
+    [quiet] = memory.restore([remembered("A bell", answer="Quiet.")[0]])
+    assert "Quiet." in answers()
+    memory.decide(ConflictDecision(memories=(quiet, more[0].id), contradict=True, right=more[0].id))
     assert answers("--status", "any") == {"Red.", "Bright.", "Loud.", "Old."}
     assert answers("--score-from", "93") == {"Bright.", "Loud."}
     assert answers("--worth-from", "-0.1") == {"Red.", "Bright."}

@@ -69,9 +69,7 @@ class MemoryReply(Message):
     credits: int
     lift: Lift
     conflicts: tuple[UUID, ...]
-    lost_to: tuple[UUID, ...] = Field(
-        default=(), description="of these, those that a person found right, and that are shown in its place"
-    )
+    lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
     won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
     both_right: tuple[UUID, ...] = Field(
         default=(), description="those of which a person said that they do not contradict it"

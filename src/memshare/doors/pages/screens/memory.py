@@ -37,16 +37,19 @@ def do_to_several(visit: Visit) -> Done | Screen:
     others = [one for one in (get(*at, each) for each in chosen) if one.memory.status != status]
     if journey and status == "hidden":  # the page may have stood open while somebody corrected some of them
         others = [one for one in others if says_so(journey, one.memory)]
+    kept = set[UUID]()
+    if others and journey:  # they say what was found wrong of its answer, as hiding them has to know
+        kept = note_hidden(*at, journey, [one.memory.id for one in others], hidden=status == "hidden")
+    others = [one for one in others if one.memory.id not in kept]
     changed = [(one.memory.id, one.memory.status) for one in others]
-    if changed and journey:  # they say what was found wrong of its answer, as hiding them has to know
-        note_hidden(*at, journey, [one for one, _ in changed], hidden=status == "hidden")
     for one in others:
         edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
     said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
     wrong = [one.called_wrong for one in others if status == "active" and one.called_wrong]
     if wrong and not any(standing(visit.backend, one.memory.id) for one in others):
         said += f" {len(wrong)} of them had been called wrong, and may be remembered again."
-    if not changed:
+    said += standing(visit.backend, next(iter(kept), None))
+    if not changed and not kept:
         hidden = "none that says so is shown any more" if journey else "all are hidden already"
         said = f"Nothing was changed: {hidden if status == 'hidden' else 'none is hidden or stale'}."
     journeys = {one.journey or "" for one in wrong} or {name}

@@ -1,0 +1,214 @@
+"""What a person called or found wrong stays so, whatever others do beside it, and comes back with that word alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import redis
+
+from memshare_broker.errors import BadInput
+from memshare_memory.admit.after import Lessons
+from memshare_memory.admit.settle import SettleStage
+from memshare_memory.contradictions import Conflicts
+from memshare_memory.curate.curate import Curate
+from memshare_memory.curate.forgetting import Forgetting
+from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
+from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, barred, note_wrong, wrong_answers
+from memshare_memory.pool.pool import Pool
+from memshare_memory.recall.recall import Recall
+from memshare_memory.recall.retriever import Adapter
+from tests.support.graded import graded
+from tests.support.memories import remembered
+
+QUESTION = "When is the museum closed"
+MONDAYS, TUESDAYS = "It is closed on Mondays all the year.", "It is closed on Tuesdays from May on."
+CallWrong = Callable[[Memory], None]
+
+
+@pytest.fixture(autouse=True)
+def everybody_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is shown then depends on what people said alone."""
+    monkeypatch.setattr(Adapter, "proven", lambda *_: True)
+
+
+@pytest.fixture
+def wrote(recall: Recall) -> Callable[..., Memory]:
+    def write(prompt: str, answer: str, *parents: Memory) -> Memory:
+        fields = {"parents": tuple(one.id for one in parents), "task_id": f"task {prompt}"}
+        memory, _ = remembered(prompt, answer=answer, **fields)
+        recall.store.put([(memory, recall.vectors([memory])[0])])
+        return memory
+
+    return write
+
+
+@pytest.fixture
+def call_wrong(curate: Curate, redis_client: redis.Redis) -> CallWrong:
+    def call(memory: Memory) -> None:
+        note_wrong(redis_client, memory.answer, word_on(memory))
+        curate.edit(Edit(id=memory.id, status="hidden"))
+
+    return call
+
+
+def word_on(memory: Memory, journey: str = "j") -> WrongAnswer:
+    about = {"memory": memory.id, "pool": "poem", "prompt": memory.prompt or "", "submitter": "anna", "by": "cleo"}
+    return WrongAnswer(curated=True, hides=True, journey=journey, **about)
+
+
+def shown(recall: Recall) -> list[str]:
+    hits = recall.nearest("poem", QUESTION, recall.embed(QUESTION).unpack(), 10).hits
+    return [hit.memory.answer for hit in hits]
+
+
+def say(curate: Curate, right: Memory | None, *memories: Memory) -> None:
+    one, other = memories
+    said = {"undecided": True} if right is None else {"contradict": True, "right": right.id}
+    curate.decide(ConflictDecision(memories=(one.id, other.id), **said))
+
+
+def statuses(curate: Curate, *memories: Memory) -> list[str]:
+    return [curate.get(one.id).status for one in memories]
+
+
+def test_a_decision_that_is_taken_back_leaves_stale_what_follows_an_answer_that_is_called_wrong(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+    call_wrong(wrong)
+    assert statuses(curate, wrong, child) == ["hidden", "stale"]
+
+    say(curate, None, wrong, right)
+
+    assert statuses(curate, wrong, child) == ["hidden", "stale"]
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert statuses(curate, wrong, child) == ["active", "active"]
+
+
+def test_what_was_called_wrong_while_it_lay_in_the_trash_comes_back_hidden(
+    curate: Curate, forgetting: Forgetting, recall: Recall, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    forgetting.forget(Forget(ids=(wrong.id,)))
+    note_wrong(redis_client, wrong.answer, word_on(wrong))
+
+    forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+
+    assert shown(recall) == []
+    assert statuses(curate, wrong, child) == ["hidden", "stale"]
+
+
+def test_what_a_person_found_wrong_stays_so_when_the_right_one_is_worded_otherwise(
+    curate: Curate, wrote: Callable[..., Memory], redis_client: redis.Redis
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    links = Conflicts(redis_client)
+    say(curate, right, wrong, right)
+
+    curate.edit(Edit(id=right.id, answer=f"{TUESDAYS} Always."))
+    assert links.wrong("poem", [wrong.id, right.id]) == {wrong.id}
+
+    curate.edit(Edit(id=right.id, answer=MONDAYS.upper()))
+    assert links.wrong("poem", [wrong.id, right.id]) == set(), "both say the same by now"
+    assert statuses(curate, child) == ["active"]
+
+
+def test_what_a_person_found_wrong_is_so_again_with_its_old_text(
+    curate: Curate, wrote: Callable[..., Memory], redis_client: redis.Redis
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    links = Conflicts(redis_client)
+    say(curate, right, wrong, right)
+
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    assert links.wrong("poem", [wrong.id, right.id]) == set()
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS.upper()))
+    assert links.wrong("poem", [wrong.id, right.id]) == {wrong.id}
+
+
+def test_no_task_brings_back_what_a_person_found_wrong_and_forgot(
+    curate: Curate, forgetting: Forgetting, recall: Recall, pool: Pool, redis_client: redis.Redis,
+    wrote: Callable[..., Memory],
+) -> None:  # fmt: skip
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(wrong.id,)))
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+
+    done = stage.run("later", graded(recall, QUESTION, MONDAYS))
+
+    assert (done.ended, shown(recall)) == ("not kept", [TUESDAYS])
+    forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+    assert Conflicts(redis_client).wrong("poem", [wrong.id]) == {wrong.id}
+
+
+def test_an_import_does_not_show_again_what_is_stale_since(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    call_wrong(wrong)
+
+    curate.restore([child])
+
+    assert statuses(curate, child) == ["stale"]
+
+
+def test_nobody_brings_in_what_was_called_wrong(
+    curate: Curate, recall: Recall, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    call_wrong(wrote(QUESTION, MONDAYS))
+    given = [NewMemory(pool="poem", prompt=QUESTION, answer=one) for one in (TUESDAYS, MONDAYS.upper())]
+
+    with pytest.raises(BadInput, match="'cleo'"):
+        curate.add(given)
+
+    assert shown(recall) == []
+    curate.add(given[:1])
+    assert shown(recall) == [TUESDAYS]
+
+
+def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_meanwhile(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    call_wrong: CallWrong,
+) -> None:  # fmt: skip
+    wrong = wrote(QUESTION, MONDAYS)
+    call_wrong(wrong)
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+
+    pair = graded(recall, f"{QUESTION} now", f"Now: {MONDAYS}", shown=[wrong.id])
+    done = stage.run("later", pair).record
+
+    assert done.memory_id
+    assert curate.get(done.memory_id).status == "stale"
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert curate.get(done.memory_id).status == "active"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "other", "is_wrong"),
+    [
+        ("Yes!!", "Yes.", True),
+        ("'Yes.'", "yes", True),
+        ("Yes …?!", "“Yes!”", True),
+        ("5.", "5", True),
+        (".5", "5", False),
+        ("5", ".5", False),
+        ("gitignore", ".gitignore", False),
+        ("-5", "5", False),
+    ],
+)
+def test_an_answer_is_wrong_with_any_ends_and_a_point_that_it_begins_with_says_something(
+    redis_client: redis.Redis, wrong: str, other: str, *, is_wrong: bool
+) -> None:
+    memory, _ = remembered(QUESTION, answer=wrong)
+    note_wrong(redis_client, wrong, word_on(memory))
+
+    assert bool(barred(wrong_answers(redis_client, other), "poem", QUESTION)) == is_wrong

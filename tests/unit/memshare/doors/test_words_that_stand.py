@@ -1,0 +1,133 @@
+"""A word on an answer holds at every door as long as it stands, and takes with it what it did, and no more."""
+
+from __future__ import annotations
+
+import html
+import re
+from uuid import UUID
+
+import pytest
+import redis
+from fastapi.testclient import TestClient
+
+from memshare.operations.backend import Backend
+from memshare_broker.wire.grades import Settlement
+from memshare_broker.wire.spaces import Spaces
+from memshare_memory.belief.promotions import Promotions
+from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
+from tests.support.memories import remembered
+from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
+from tests.unit.memshare.doors.pages.test_opinion import ended, hide_all, said_on_the_page
+from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE
+
+
+@pytest.fixture
+def kept(backend: Backend, memory: MemoryClient) -> Memory:
+    """What the answer of a journey became."""
+    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
+    memory.restore([kept])
+    ended(backend, kept=str(kept.id))
+    return kept
+
+
+def test_undoing_that_all_was_hidden_lifts_no_other_word(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    one = UUID(shelf["logic"])
+    ended(backend, shelf["logic"])
+    said_on_the_page(here, "wrong")
+    [undo] = re.findall(r'action="(/pool/several[?][^"]+)"', hide_all(here))
+    answered(backend, journey="t2")
+    graded(backend, "t2", 90)
+    record(backend, "t2", "settle", Settlement(memory_id=one, outcome="duplicate", reason="a test"))
+    here.post("/v1/feedback", json={"journey": "t2", "reward": 0.0})
+
+    page = text_of(here.post(html.unescape(undo), headers=FROM_PAGE).text)
+
+    assert "anonymous called the same answer wrong (journey t2), and that stands." in page
+    assert memory.get(one).status == "hidden"
+    here.post("/v1/feedback", json={"journey": "t2", "take_back": True})
+    said_on_the_page(here, "undecided")
+    assert memory.get(one).status == "active"
+
+
+def test_what_says_a_part_of_a_wrong_answer_alone_is_not_among_what_still_says_so(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    [one] = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer="A light at sea.", new_pool=True)])
+
+    for journey, more in (("t1", " It is green, and shines on all days but Mondays."), ("t2", " Yes.")):
+        answered(backend, str(one), journey=journey, text=f"A light at sea.{more}")
+        graded(backend, journey, 90)
+        page = here.post(f"/journeys/{journey}/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+        assert "it misled" in page
+        assert ("Hide all that say so" in page) == (journey == "t2")
+
+
+def test_what_was_written_from_a_wrong_answer_comes_back_with_the_word_though_that_was_corrected_since(
+    here: TestClient, memory: MemoryClient, kept: Memory
+) -> None:
+    [child, _] = remembered("red", answer="A light.", pool="logic", parents=(kept.id,), task_id="t9")
+    memory.restore([child])
+    said_on_the_page(here, "wrong")
+    memory.edit(Edit(id=kept.id, answer="A bell."))
+    assert [memory.get(one.id).status for one in (kept, child)] == ["active", "stale"]
+
+    said_on_the_page(here, "undecided")
+
+    assert [memory.get(one.id).status for one in (kept, child)] == ["active", "active"]
+    assert memory.get(kept.id).answer == "A bell."
+
+
+@pytest.mark.parametrize("said_first", [True, False])
+def test_what_lies_in_the_trash_comes_back_as_what_is_said_of_it_then(
+    here: TestClient, memory: MemoryClient, kept: Memory, *, said_first: bool
+) -> None:
+    if said_first:
+        said_on_the_page(here, "wrong")
+    memory.forget(Forget(ids=(kept.id,)))
+    said_on_the_page(here, "undecided" if said_first else "wrong")
+
+    memory.restore_forgotten(RestoreForgotten(ids=(kept.id,)))
+
+    assert memory.get(kept.id).status == ("active" if said_first else "hidden")
+    if not said_first:
+        said_on_the_page(here, "undecided")
+        assert memory.get(kept.id).status == "active"
+
+
+def test_what_was_called_wrong_is_promoted_to_no_pool_where_it_was(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ended(backend)
+    said_on_the_page(here, "wrong")
+    [own, _] = remembered(PROMPT, answer="a light", pool="mine/ada", submitter="ada", task_id="t8", score=90)
+    memory.restore([own])
+    spaces = Spaces(pools=("mine/ada", "logic"), helped=1)
+    assert Promotions(redis_client).note(own, spaces, "ada", "another lamp", checked=False)
+
+    def promote() -> int:
+        return here.post(f"/v1/promotions/{own.id}", json={"decision": "promote"}).status_code
+
+    assert promote() == 409
+    assert memory.stats().by_pool == {"mine/ada": 1}
+    said_on_the_page(here, "undecided")
+    assert promote() == 200
+
+
+def test_an_answer_that_was_called_wrong_is_not_used_again(here: TestClient, backend: Backend) -> None:
+    def submitted() -> str:
+        return backend.client.submit("logic", PROMPT, reuse=True).id
+
+    first = submitted()
+    assert submitted() == first
+    answered(backend, journey=first)
+    graded(backend, first, 90)
+
+    here.post(f"/journeys/{first}/feedback", data={"answer": "wrong"}, headers=FROM_PAGE)
+    assert submitted() != first
+
+    here.post(f"/journeys/{first}/feedback", data={"answer": "undecided"}, headers=FROM_PAGE)
+    assert submitted() == first
