@@ -1,8 +1,8 @@
 """How many requests a model's server gets at once: found by itself, for all workers together, people's first.
 
 The limit rises as long as calls take little longer than alone, and falls by time-outs and refusals: the ideas of TCP,
-and of Netflix's concurrency-limits. A breaker holds back what the model never gets right, and a rate limit that one call
-met holds back the others until its time.
+and of Netflix's concurrency-limits. A breaker holds back what the model never gets right, and a rate limit that one
+call met holds back the others until its time.
 """
 
 from __future__ import annotations
