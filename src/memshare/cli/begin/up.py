@@ -260,7 +260,7 @@ class _Troubles:
 
 
 def _without_numbers(why: str) -> str:
-    """What a trouble is known by, however its numbers change; those in the names of models stay."""
+    """Key of a trouble, the same however its numbers change; those in the names of models stay."""
     return re.sub(r"(?<!\S)\d+(?!\S)", "", why)
 
 

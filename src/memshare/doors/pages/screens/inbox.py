@@ -203,7 +203,8 @@ def settle_letter(visit: Visit) -> Done:
     decision, letters = visit.field("decision"), visit.fields.getlist("letter")
     if decision not in ("drop", "retry") or not letters:
         raise BadInput("Nothing was decided: press a button of the card.")
-    many = counted(len(decide_letters(visit.backend, visit.caller, decision, letters)), "dead letter")
+    done = decide_letters(visit.backend, visit.caller, "drop" if decision == "drop" else "retry", letters)
+    many = counted(len(done), "dead letter")
     if decision == "drop":
         return Done(_here(visit), f"Dropped: {many}. What was given up keeps the reason in its journey.")
     return Done(_here(visit), f"Back in the queue: {many}.")
