@@ -31,6 +31,8 @@ ALSO_HID = "also hid"
 """Field of the memories that were hidden as they say the same as an answer that somebody called wrong."""
 UNREMEMBERED = "memshare:unremembered"
 """Sorted set: the last thousand graded tasks of which nothing is remembered, by the time at which they were graded."""
+DECIDED = "decided"
+"""Field of who tried it again last after it was given up, or dropped it."""
 SHORTEST = 100  # characters; what is shorter gains nothing
 LEVEL, RAW, MEMORY = 9, -15, 6  # best compression; neither header nor checksum; a table that is quick to make
 
@@ -161,11 +163,12 @@ def ended_at(records: Mapping[str, Any]) -> dict[str, float]:
 
 
 def unname(client: redis.Redis, person: str) -> None:
-    """Keep what a person said of answers, but forget who said it."""
+    """Keep what a person said of answers and did with dead letters, but forget who it was."""
     for key in client.scan_iter(JOURNEY + "*", count=1000):
         name = str(key).removeprefix(JOURNEY)
-        if (said := noted(client, name, OPINION)) and said["by"] == person:
-            note(client, name, OPINION, {**said, "by": "somebody"})
+        for field in (OPINION, DECIDED):
+            if (said := noted(client, name, field)) and said["by"] == person:
+                note(client, name, field, {**said, "by": "somebody"})
 
 
 class Removed(NamedTuple):

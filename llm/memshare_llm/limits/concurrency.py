@@ -1,7 +1,8 @@
 """How many requests a model's server gets at once: found by itself, for all workers together, people's first.
 
 The limit rises as long as calls take little longer than alone, and falls by time-outs and refusals: the ideas of TCP,
-and of Netflix's concurrency-limits. A breaker holds back what the model never gets right.
+and of Netflix's concurrency-limits. A breaker holds back what the model never gets right, and a rate limit that one
+call met holds back the others until its time.
 """
 
 from __future__ import annotations
@@ -103,7 +104,10 @@ class ServerLimit:
         self._lasts = timeout + GRACE
 
     def enter(self, call_id: str, kind: str) -> Permit | None:
-        """Begin a call; None where it has to wait. Raises `NotYet` where the breaker is open."""
+        """Begin a call; None where it has to wait.
+
+        Raises `NotYet` where the breaker is open, and `TryAgain` until the time that the model named with a 429.
+        """
         key = _SEPARATOR.join((self.model, self.lane, kind))
         granted, *told = ENTER_SERVER(
             self._client,
@@ -116,6 +120,9 @@ class ServerLimit:
             worker=WORKER_INCARNATION,
             seconds=self._lasts,
         )
+        if granted == -2:
+            words = f"{self.model} answered 429 to another call, and nobody asks it before the time that it named."
+            raise TryAgain(words, float(told[0]), "rate limit")
         if granted == -1:
             raise NotYet(
                 f"The last {MISFITS} replies of {self.model} were refusals or of no use for {self.lane} ({kind!r}), so "
@@ -151,9 +158,9 @@ class ServerLimit:
             self._client.hset(self._state, "turn", kept)
         return kept - now + random.uniform(0, APART)
 
-    def leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
+    def leave(self, permit: Permit, outcome: Outcome, pace: float, wait: float = 0.0) -> None:
         """End a call that took `pace` seconds for a unit of work, 0 where not known. One that fits lets go on at once
-        what the breaker held back."""
+        what the breaker held back. For `wait` seconds, five minutes at most, the model is to be left alone."""
         closes = LEAVE_SERVER(
             self._client,
             state=self._state,
@@ -166,6 +173,7 @@ class ServerLimit:
             before=permit.calls,
             joined=permit.joined,
             pace=pace,
+            wait=wait,
         )
         if closes:
             ParkedMessages(self._client).wake_held(_held_by(permit.kind))
@@ -238,6 +246,7 @@ class ConcurrencyLimited(ChatAround):
     def _call(self, call: Callable[[], R], asked: ChatCall) -> R:
         permit = self._wait(asked.kind)
         outcome: Outcome = "other"
+        wait = 0.0
         usage: Usage | None = None
         text = ""
         began = time.monotonic()
@@ -265,11 +274,13 @@ class ConcurrencyLimited(ChatAround):
                 words = f"It gave way to what somebody waits for, as the server of {self.name} does few calls at once."
                 raise NotYet(words, random.uniform(5, 15), hold=f"server {self.name}") from error
             outcome = WHY_FAILED.get(error.reason, "other")
+            if isinstance(error, TryAgain) and outcome == "refused":
+                wait = error.wait or 0.0
             raise
         finally:
             INTERRUPTED.reset(token)
             seconds = time.monotonic() - began
-            self._leave(permit, outcome, _pace(seconds, usage, asked, text))
+            self._leave(permit, outcome, _pace(seconds, usage, asked, text), wait)
             self._note(self._limit.lane, outcome, seconds, usage or Usage())
 
     def _wait(self, kind: str) -> Permit:
@@ -282,9 +293,9 @@ class ConcurrencyLimited(ChatAround):
                 self._ended.wait(random.uniform(0.5, 1.5) * LOOK_AGAIN)
         return permit
 
-    def _leave(self, permit: Permit, outcome: Outcome, pace: float) -> None:
+    def _leave(self, permit: Permit, outcome: Outcome, pace: float, wait: float) -> None:
         try:
-            self._limit.leave(permit, outcome, pace)
+            self._limit.leave(permit, outcome, pace, wait)
         except RedisError as error:  # the call's answer is not to be lost: the permit ends by itself
             log.warning("It could not be noted that a call of %s has ended: %s", self.name, error)
         with self._ended:

@@ -5,13 +5,18 @@
 -- Ranks are 0 for answers, 1 for grades, 2 for all else. A call may take `seconds`, and a waiting caller counts for
 -- `counts_for`; `most` misfits in a row open the breaker, which lets one call try `again` seconds later.
 -- Returns 1, how many calls there are now, 1 where it begins only as it was held back for long, else 0, and how many
--- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try. A call of a worker
--- that was killed ends when that is noticed: `there` are those that are not.
+-- calls have begun beside others so far; or 0; or -1 and the seconds until the breaker lets one try; or -2 and those
+-- until the model is over its rate limit. A call of a worker that was killed ends when that is noticed: `there` are
+-- those that are not.
 local FIRST, FEW, QUIET, OVERDUE = 5, 4, 4, 600
 local time = redis.call('TIME')
 local now = time[1] + time[2] / 1e6
 redis.call('ZREMRANGEBYSCORE', calls, '-inf', now)
 redis.call('ZREMRANGEBYSCORE', waiting, '-inf', now)
+
+-- As the model answered to another call.
+local limited = tonumber(redis.call('HGET', state, 'limited ' .. string.match(kind, '^[^\31]*')) or 0)
+if limited > now then return {-2, tostring(limited - now)} end
 
 local of_kind, in_background, total = 0, 0, 0
 for _, call in ipairs(redis.call('ZRANGE', calls, 0, -1)) do

@@ -1,9 +1,10 @@
 -- Notes how a call to a model's server ended, and learns from it how many the server can do at once.
 -- keys: state, calls
--- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number
+-- arguments: rank, kind, id, worker, outcome, before: number, joined, pace: number, wait: number
 -- `outcome` is 'fit', 'misfit', 'slow', 'refused' (too many), 'filtered' or 'declined' (by what they say), 'away',
 -- 'broken', 'unauthorized', 'yielded' or 'other'; `before` how many calls there were when it began, `joined` how many
--- had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that is not known.
+-- had begun beside others by then, `pace` the seconds that it took for a unit of work, 0 where that is not known; `wait`
+-- those for which the model's rate limit holds, as it says: nobody asks it then, for up to `again`.
 -- Returns 1 where the breaker was open and closes, else 0.
 local DAY, MOST, SETTLES, SHARE, STEP, PROBE = 86400, 512, 10, 0.2, 0.25, 30
 local time = redis.call('TIME')
@@ -13,9 +14,11 @@ local beside = math.max(before, redis.call('ZCARD', calls), redis.call('HGET', s
 local call = rank .. '\30' .. kind .. '\30' .. id
 redis.call('ZREM', calls, call, call .. '\30' .. worker)
 
+local model = string.match(kind, '^[^\31]*')
+if wait > 0 then redis.call('HSET', state, 'limited ' .. model, now + math.min(wait, again)) end
 -- How the model's last calls ended, the newest first, and when that did; one that gave way goes on later.
 if outcome ~= 'yielded' then
-  local model, last = string.match(kind, '^[^\31]*'), {now, outcome}
+  local last = {now, outcome}
   for one in string.gmatch(redis.call('HGET', ended, model) or '', '%a+') do
     if #last <= lately then last[#last + 1] = one end
   end

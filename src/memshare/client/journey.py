@@ -24,7 +24,7 @@ from memshare_broker.delivery.hops import (
     Hop,
     R,
 )
-from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, ended_at
+from memshare_broker.delivery.journey_records import ALSO_HID, DECIDED, OPINION, ended_at
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE
@@ -187,6 +187,7 @@ def _put_together(task_id: str, records: Record) -> Journey:
         "feedback": {name.split()[1]: worth for name, worth in records.items() if name.startswith("feedback ")},
         "opinion": records.get(OPINION),
         "also_hid": records.get(ALSO_HID, ()),
+        "decided": records.get(DECIDED),
         "score": score,
         "accepted": score and score.accepted,
         "lesson": lesson,

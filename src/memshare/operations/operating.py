@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
 import redis
@@ -12,6 +12,7 @@ from pydantic import Field
 
 from memshare.client.client import Client
 from memshare.client.errors import NotFound
+from memshare.client.rest.calls.journeys import LetterDecision
 from memshare.client.rest.calls.operating import (
     Access,
     Budgets,
@@ -30,8 +31,9 @@ from memshare.client.rest.calls.operating import (
 )
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right, Token, TokenName, audit
-from memshare.operations.serving import serves
+from memshare.operations.serving import note_decided, serves
 from memshare_broker.delivery.dead_letters import DeadLetter
+from memshare_broker.delivery.journey_records import DECIDED, note
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label
 from memshare_broker.wire.messages import Name
@@ -238,24 +240,47 @@ def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
     ]  # fmt: skip
 
 
-@serves(DeadLetterCalls.retry, decides=True)
+@serves(DeadLetterCalls.retry)
 def retry(backend: Backend, caller: Caller, letter_id: LetterId) -> Retried:
     """Put a message back into its queue, under its old id."""
-    letter = _own(backend, caller, letter_id)
-    with backend.reaching():
-        retried = backend.client.dead_letters.retry(backend.client.app, letter)
-    audit(caller, "retry", message=letter_id, journey=letter.entry.journey)
-    return Retried(id=letter_id, retried=retried)
+    return Retried(id=letter_id, retried=bool(decide_letters(backend, caller, "retry", [letter_id])))
 
 
-@serves(DeadLetterCalls.drop, decides=True)
+@serves(DeadLetterCalls.drop)
 def drop(backend: Backend, caller: Caller, letter_id: LetterId) -> Dropped:
     """Drop a message for good."""
-    letter = _own(backend, caller, letter_id)
-    with backend.reaching():
-        backend.client.dead_letters.drop(letter)
-    audit(caller, "drop", message=letter_id, journey=letter.entry.journey)
+    decide_letters(backend, caller, "drop", [letter_id])
     return Dropped(id=letter_id)
+
+
+def decide_letters(backend: Backend, caller: Caller, do: Literal["retry", "drop"], letters: Sequence[str]) -> list[str]:
+    """Put dead letters back into their queues, or drop them, which their journeys show from then on.
+
+    Returns the ids of those that were; what somebody else decided before is not. Raises `NotFound` for an id alone.
+    """
+    others, done = len(letters) - 1, []
+    did: Literal["tried again", "dropped"] = "tried again" if do == "retry" else "dropped"
+    said = LetterDecision(did=did, by=caller.name, at=time.time(), others=others).model_dump(mode="json")
+    for one in letters:
+        try:
+            letter = _own(backend, caller, one)
+        except NotFound:
+            if others:
+                continue
+            raise
+        journey = letter.entry.journey
+        with backend.reaching():
+            if do == "drop":
+                backend.client.dead_letters.drop(letter)
+            elif not backend.client.dead_letters.retry(backend.client.app, letter):
+                continue
+            if backend.client.ledger.journey(journey):  # it may be kept for less time than the letter
+                note(backend.redis, journey, DECIDED, said)
+        audit(caller, do, message=one, journey=journey, others=others or None)
+        done.append(one)
+    if done:
+        note_decided(backend)
+    return done
 
 
 def _own(backend: Backend, caller: Caller, letter_id: str) -> DeadLetter:

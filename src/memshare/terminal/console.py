@@ -56,7 +56,7 @@ def bars(count: ProgressColumn | None = None, *, shown: bool = True) -> Progress
 SAY_EVERY, TELL_EVERY = 5.0, 60.0  # seconds on a terminal; and at most in a log, where the distances grow
 
 
-def _next_line(at: float) -> float:
+def next_line(at: float) -> float:
     """The seconds after which the line after that of `at` seconds is due in a log: 5, 10, 20, 40, 80, 140, …"""
     return max(SAY_EVERY, min(2 * at, at + TELL_EVERY))
 
@@ -70,7 +70,7 @@ class ToldProgress(Progress):
         super().update(task_id, **changes)
         lasts = self.tasks[0].elapsed or 0.0
         if not self.disable and not self.console.is_terminal and lasts >= (self._due or SAY_EVERY):
-            self._due = _next_line(lasts)
+            self._due = next_line(lasts)
             done = (
                 f"{one.description} {one.completed:,.0f}{f' of {one.total:,.0f}' if one.total else ''}"
                 for one in self.tasks
@@ -121,7 +121,7 @@ def waiting(what: str | Callable[[], str]) -> Iterator[None]:
             if errors.is_terminal:
                 status.update(styled(said))
             elif lasts >= due:
-                due = _next_line(due)
+                due = next_line(due)
                 errors.print(said)
 
         telling = steady_thread("memshare-waiting", tell, ended, every=SAY_EVERY)

@@ -74,7 +74,7 @@ def test_what_is_waited_for_is_said_at_once_and_again(
 def test_a_log_is_told_at_growing_distances() -> None:
     due = [0.0]
     while due[-1] < 200:
-        due.append(console_module._next_line(due[-1]))
+        due.append(console_module.next_line(due[-1]))
 
     assert due == [0, 5, 10, 20, 40, 80, 140, 200]
 

@@ -202,6 +202,9 @@ def trace(
         letter = short_id(journey.dead.entry.id)
         advice = f"Mend that, then `memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
+    if (by := journey.decided) is not None:
+        others = f", with {counted(by.others, 'other')}" if by.others else ""
+        console.print(f"{by.did} by {by.by}, {moment(by.at)}{others}")
 
 
 def _print_prompt(sent: PromptReply) -> None:

@@ -26,14 +26,13 @@ from memshare.demo.student_server import MODEL, student_answers
 from memshare.demo.text_to_sql import LIBRARY, Questions, read_questions, with_schema
 from memshare.operate.data_folder import hold_folder
 from memshare.operate.supervisor import supervised
-from memshare.terminal.console import TextConsole, console, errors, panel, print_json, short, styled, table
+from memshare.terminal.console import TextConsole, console, errors, next_line, panel, print_json, short, styled, table
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, OwnSettings, Settings, load_settings
 from memshare_llm.models import HOW_TO_SET
 
 WIDTH = 36  # characters of a bar that means all
-SILENT_AT_MOST = 4.0  # seconds
 
 
 class DemoView:
@@ -46,8 +45,7 @@ class DemoView:
         self._live = None if plain else Live(console=console, get_renderable=self._drawn, refresh_per_second=8)
         self._over = threading.Event()
         self._ticker = threading.Thread(target=self._tick, daemon=True)
-        self._printed = 0.0
-        self._lock = threading.Lock()
+        self._due = next_line(0)
 
     def __enter__(self) -> DemoView:
         if self._live is not None:
@@ -87,16 +85,20 @@ class DemoView:
 
     def _print(self, line: str) -> None:
         if self._live is None:
-            with self._lock:
-                self._console.print(line)
-                self._printed = time.monotonic()
+            self._console.print(line)
 
     def _tick(self) -> None:
+        began = time.monotonic()
         while not self._over.wait(0.5):
-            if time.monotonic() - self._printed >= SILENT_AT_MOST:
-                last = self._stages[-1] if self._stages else None
-                done = f", {len(last.asked)} of {last.size}" if last and len(last.asked) < last.size else ""
-                self._print(f"  … {self._what}{done}, {time.monotonic() - self._began:.0f} s")
+            self._tell(time.monotonic() - began)
+
+    def _tell(self, lasts: float) -> None:
+        """Say in a log how far it is after so many seconds, if that is due by now."""
+        if lasts >= self._due:
+            self._due = next_line(lasts)
+            last = self._stages[-1] if self._stages else None
+            done = f", {len(last.asked)} of {last.size}" if last and len(last.asked) < last.size else ""
+            self._print(f"  … {self._what}{done}, {time.monotonic() - self._began:.0f} s")
 
     def _drawn(self) -> Group:
         now = (

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import Annotated
@@ -28,7 +29,7 @@ from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
-from memshare.terminal.console import console, errors, print_json, styled, waiting
+from memshare.terminal.console import console, errors, next_line, print_json, styled, waiting
 from memshare_broker.app import CONCEPTS_QUEUE, TRAINER_QUEUE
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError
@@ -188,15 +189,26 @@ def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event,
         repeat("memshare-up", revive, told_to_end, every=REFRESH, delay=REFRESH)
 
 
+@dataclass
+class _Trouble:
+    """A trouble as it was told last: its words, its size (what waits for it, or its count), and its times."""
+
+    why: str
+    size: int
+    began: float
+    told_again: float
+    seen: float
+
+
 class _Troubles:
-    """Says what is wrong, once for as long as it lasts, and then that it is over: a model is away, its calls fail, or
+    """Says what is wrong, again when that has doubled, and then that it is over: a model is away, its calls fail, or
     what it says is of no use; Redis has no room."""
 
     def __init__(self, client: Client, *, as_json: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._as_json, self._clock = client, as_json, clock
         self.redis = connect(client.settings.redis)
-        self._away: set[str] = set()  # why messages waited for a model that was away
-        self._said: dict[str, tuple[float, str]] = {}  # what a trouble is known by → when it was last seen, the words
+        self._away: set[str] = set()  # what is known of messages that waited for a model that was away
+        self._told: dict[str, _Trouble] = {}  # by their words without numbers
 
     def tell(self) -> Counter[str]:
         """Say what is new; returns how many messages of each queue wait beside it."""
@@ -209,33 +221,47 @@ class _Troubles:
         for queue in sorted(off):
             why = f"No worker serves the queue {queue!r}: MEMSHARE_{MAY_BE_OFF[queue].upper()} is false."
             held += Counter({why: self._client.ledger.open_in(queue)})
-        doubts = model_doubts(self.redis, workers)
-        found = {why: why for why in (*held, *doubts, *no_room(self.redis))}
         calls = last_calls(self.redis)
-        self._away = {one.why for one in parked if one.hold == "model away"} | (self._away & self._said.keys())
-        fails = failing_models(calls).items()  # of a model that is away that is said
-        found |= {model: said for model, said in fails if not any(model in why for why in self._away)}
-        now = self._clock()
+        away = set(map(_without_numbers, {one.why for one in parked if one.hold == "model away"}))
+        self._away = away | (self._away & self._told.keys())
+        fails = {
+            model: said
+            for model, said in failing_models(calls).items()
+            if not any(f"{model} " in why for why in self._away)  # of a model that is away that is said
+        }
+        every = (*held, *model_doubts(self.redis, workers), *no_room(self.redis), *fails.values())
+        found = {_without_numbers(why): why for why in every}
+        waiting, now = Counter[str](), self._clock()
+        for why, number in held.items():
+            waiting[_without_numbers(why)] += number
         for key, why in found.items():
-            if key not in self._said or _reason(self._said[key][1]) != _reason(why):
-                waits = (f"{held[key]} wait: ", "yellow") if held[key] else ""
-                self._print(styled(waits, why), {"waiting": held[key], "why": why})
-                self._said[key] = now, why
-            self._said[key] = now, self._said[key][1]
-        failed = {model for model, ended in calls.items() if ended[0] != "fit"}
-        for key, (seen, why) in [*self._said.items()]:
-            if now - seen >= LASTS and not any(model in key for model in failed):
-                del self._said[key]
-                self._print(styled(("No longer so: ", "green"), why), {"over": why})
+            self._tell(key, why, waiting[key], now)
+        # What its last call did not disprove may go on, unless it fails otherwise by now.
+        open_ = {model for model, ended in calls.items() if ended[0] != "fit" and model not in fails}
+        for key, one in [*self._told.items()]:
+            if now - one.seen >= LASTS and not any(f"{model} " in key for model in open_):
+                del self._told[key]
+                self._print(styled(("No longer so: ", "green"), one.why), {"over": one.why})
         return Counter(one.queue for one in parked)
+
+    def _tell(self, key: str, why: str, waiting: int, now: float) -> None:
+        size = waiting or int((re.match(r"\d+", why) or "0")[0])
+        known = self._told.get(key)
+        if known is None or (size >= 2 * max(known.size, 1) and now >= known.told_again):
+            before = {"instead_of": known.why} if known else {}
+            waits = (f"{waiting} wait: ", "yellow") if waiting else ""
+            self._print(styled(waits, why), {"waiting": waiting, "why": why, **before})
+            began = known.began if known else now
+            known = self._told[key] = _Trouble(why, size, began, began + next_line(now - began), now)
+        known.seen = now
 
     def _print(self, said: Text, for_machines: dict[str, object]) -> None:
         print_json(for_machines) if self._as_json else console.print(said)
 
 
-def _reason(why: str) -> str:
-    """The words of a trouble without its numbers, which change."""
-    return re.sub(r"\d+", "", why)
+def _without_numbers(why: str) -> str:
+    """Key of a trouble, the same however its numbers change; those in the names of models stay."""
+    return re.sub(r"(?<!\S)\d+(?!\S)", "", why)
 
 
 class _Status:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from contextlib import closing
 from pathlib import Path
 from shlex import quote
@@ -20,8 +21,12 @@ from memshare_broker.settings import Settings, load_settings
 from memshare_llm.models import open_chat, require_model
 from memshare_scorer import rubric_file
 from memshare_scorer.grading import cannot_grade
-from memshare_scorer.rubric import Rubric, find_rubric, read_rubric
+from memshare_scorer.rubric import BUNDLED, SUFFIX, Rubric, find_rubric, read_rubric, rubric_files
 from memshare_scorer.rubric_file import Drafting
+
+Own = Annotated[
+    str, typer.Argument(metavar="RUBRIC", help="A rubric of yours: its name in MEMSHARE_AGENTS_DIR, or its file.")
+]
 
 app = typer.Typer(help="Rubrics: how answers are graded, and who approved it.")
 
@@ -36,7 +41,8 @@ def show(
     Example: memshare rubric show poem
     """
     settings = load_settings()
-    rubric = read_rubric(Path(name)) if name.endswith(".toml") else find_rubric(name, settings.agents_dir)
+    is_file = name.endswith(".toml") or Path(name).name != name
+    rubric = read_rubric(_file_of(name, settings)) if is_file else find_rubric(name, settings.agents_dir)
     doubts = _doubts(settings, rubric.name)
     if as_json:
         print_json(_plain(rubric) | {"doubts": doubts})
@@ -79,7 +85,7 @@ def draft(
 
 @app.command()
 def approve(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
+    rubric_or_file: Own,
     by: By = None,
     yes: Yes = False,
     as_json: Json = False,
@@ -88,8 +94,9 @@ def approve(
 
     Of a rubric that was drafted it shows what was proposed, what was thought of it, and what was taken and why.
 
-    Example: memshare rubric approve recipe.rubric.toml --by "Ada Lovelace"
+    Example: memshare rubric approve recipe --by "Ada Lovelace"
     """
+    file = _file_of(rubric_or_file, load_settings())
     rubric = read_rubric(file)
     if (name := by or login_name()) == ANONYMOUS:
         raise BadInput("This user has no name: say who approves with --by NAME.")
@@ -110,7 +117,7 @@ def approve(
 
 @app.command()
 def withdraw(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The rubric's file.")],
+    rubric_or_file: Own,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -118,9 +125,9 @@ def withdraw(
 
     Answers that come to be graded meanwhile are given up, and kept as dead letters.
 
-    Example: memshare rubric withdraw recipe.rubric.toml
+    Example: memshare rubric withdraw recipe
     """
-    out = errors if as_json else console
+    out, file = errors if as_json else console, _file_of(rubric_or_file, load_settings())
     out.print(f"{file}: {_approval(read_rubric(file))}.")
     require_consent("Withdraw the approval? Answers are given up ungraded until it is approved again.", yes=yes)
     withdrawn = rubric_file.withdraw(file)
@@ -132,6 +139,37 @@ def withdraw(
         f"Nothing is graded by {file} any more. Answers that come to be graded are given up. To go on: "
         f"memshare rubric approve {quote(str(file))}, then memshare dead retry --reason rubric"
     )
+
+
+def _file_of(typed: str, settings: Settings) -> Path:
+    """The file of a rubric of the user's, who typed its name or the file; raises `BadInput` for anything else."""
+    folder, name, file = settings.agents_dir, typed.removesuffix(SUFFIX), Path(typed)
+    own = {one.name.removesuffix(SUFFIX): one for one in sorted(folder.glob(f"*{SUFFIX}"))} if folder else {}
+    if not file.is_file() and name in own:
+        return own[name]
+    if file.is_dir():
+        names = " ".join(quote(str(one)) for one in sorted(file.glob(f"*{SUFFIX}")))
+        raise BadInput(f"{typed!r} is a folder, and not the file of a rubric. Its rubrics: {names or 'none'}.")
+    if not file.exists():
+        why = f"none of the rubrics in {str(folder)!r} ({', '.join(own) or 'there are none'}): give one of these names"
+        if folder is None:
+            why = "MEMSHARE_AGENTS_DIR, in which rubrics are found by their names, is not set here: set it"
+        bundled = BUNDLED / f"{name}.toml"
+        copy = f" The bundled one is approved; to change it, copy {bundled}." if bundled.exists() else ""
+        raise BadInput(f"{typed!r} is no file, and {why}, or give the rubric's file, NAME{SUFFIX}.{copy}")
+    if of := _rubric_of_agent(file):
+        there = rubric_files(file.parent).get(of, "it is not there yet")
+        raise BadInput(f"{typed!r} is the file of an agent. Its rubric {of!r} is another file: {there}")
+    return file
+
+
+def _rubric_of_agent(file: Path) -> str | None:
+    """The rubric that the file of an agent names; None for any other file."""
+    try:
+        rubric = tomllib.loads(file.read_text("utf-8-sig")).get("rubric")
+    except (OSError, ValueError):
+        return None  # who reads it says what is wrong with it
+    return rubric if isinstance(rubric, str) else None
 
 
 def _doubts(settings: Settings, name: str) -> list[str]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
+from shlex import quote
 from typing import Annotated, get_args
 
 import typer
@@ -34,9 +37,18 @@ LETTER_ID = "An id that `memshare dead list` shows, or its first 8 digits."
 LetterId = Annotated[str, typer.Argument(metavar="ID", help=LETTER_ID)]
 
 
+FEW = 10  # dead letters, each of which is listed without being asked for
+
+
 @app.command("list")
-def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
-    """List the dead letters, oldest first.
+def list_letters(
+    every: Annotated[bool, typer.Option("--all", help=f"List each, also of more than {FEW}.")] = False,
+    reason: OnlyReason = None,
+    as_json: Json = False,
+) -> None:
+    """List the reasons of dead letters with what tries all of one again or drops them; then each, oldest first.
+
+    Of more than ten it lists each with --all or --reason alone.
 
     Example: memshare dead list --reason "rate limit"
     """
@@ -48,11 +60,23 @@ def list_letters(reason: OnlyReason = None, as_json: Json = False) -> None:
     if not letters:
         console.print("No dead letters.")
         return
+    for why, _ in Counter(one.reason for one in letters).most_common():
+        _print_reason(why, [one for one in letters if one.reason == why])
+    if not (every or reason or len(letters) <= FEW):
+        errors.print("`memshare dead list --all` lists each, with --reason those of one.", style="dim")
+        return
     rows = [
         (short_id(one.id), one.task, one.reason, one.tries, moment(one.died)[5:16], short(one.error)) for one in letters
     ]
     console.print(table("id", "task", "reason", "tries", "died (UTC)", "error", rows=rows, whole="died (UTC)"))
     errors.print("`memshare dead show ID` shows one whole, with what it says to do.", style="dim")
+
+
+def _print_reason(reason: str, letters: Sequence[DeadLetterReply]) -> None:
+    newest = f", the newest of {moment(max(one.died for one in letters))[5:16]} UTC"
+    console.print(styled((reason, "bold"), f": {counted(len(letters), 'dead letter')}{newest}"))
+    for command in ("retry", "drop") if any(one.retriable for one in letters) else ("drop",):
+        console.print(f"  memshare dead {command} --reason {quote(reason)}")
 
 
 @app.command()
@@ -105,7 +129,7 @@ def retry(
     """
     with operating() as (backend, caller):
         chosen = _chosen(backend, caller, letter_id, reason, every=retry_all, retriable=True)
-        retried = [one for one in chosen if operations.retry(backend, caller, one).retried]
+        retried = operations.decide_letters(backend, caller, "retry", chosen)
     print_json({"retried": retried}) if as_json else console.print(f"{len(retried)} back in the queue.")
 
 
@@ -126,7 +150,7 @@ def drop(
         if letter_id is None and chosen and not yes:
             errors.print(f"{counted(len(chosen), 'dead letter')} would be dropped for good.")
             require_consent("Drop them?", yes=yes)
-        dropped = [operations.drop(backend, caller, one).id for one in chosen]
+        dropped = operations.decide_letters(backend, caller, "drop", chosen)
     if as_json:
         print_json({"dropped": dropped})
     else:

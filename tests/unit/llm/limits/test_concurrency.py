@@ -284,6 +284,38 @@ def test_a_refusal_of_too_many_requests_is_no_misfit(redis_client: redis.Redis) 
     assert one.enter("next", "text")
 
 
+def test_a_rate_limit_that_one_call_met_holds_back_the_models_others_until_its_time(redis_client: redis.Redis) -> None:
+    def limited(_: int) -> Reply:
+        raise TryAgain("openai:small answered 429: Slow down.", 1.5, "rate limit")
+
+    first = ConcurrencyLimited(Served(limited), limit(redis_client))
+    served = Served(lambda _: said())
+    other = ConcurrencyLimited(served, limit(redis_client, "labels"))
+    with pytest.raises(TryAgain):
+        first.reply(ASKED)
+
+    with pytest.raises(TryAgain, match="429 to another call") as held:
+        other.reply(ASKED)
+
+    assert (served.calls, held.value.reason) == (0, "rate limit")
+    assert 0 < (held.value.wait or 0) <= 1.5
+    ended(redis_client, "fit", "openai:large")
+    time.sleep(held.value.wait or 0)
+    assert other.reply(ASKED) == said()
+
+
+def test_a_rate_limit_of_days_is_looked_at_again_after_five_minutes(redis_client: redis.Redis) -> None:
+    one = limit(redis_client)
+    permit = one.enter("call", "text")
+    assert permit
+    one.leave(permit, "refused", 0, 86_400)
+
+    with pytest.raises(TryAgain) as held:
+        one.enter("next", "text")
+
+    assert 290 < (held.value.wait or 0) <= 300
+
+
 @pytest.mark.parametrize(("lane", "pauses"), [("labels", True), ("concepts", True), ("answers", False)])
 @pytest.mark.parametrize("reason", ["content filter", "refused"])
 def test_ten_refusals_in_a_row_pause_what_nobody_waits_for_alone(

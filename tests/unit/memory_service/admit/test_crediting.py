@@ -156,7 +156,8 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage,
     [
         ("It costs 14 euros.", True, [0, 1, 1]),
         ("It costs 14 euros.", False, [1, 1, 1]),  # nobody said that they contradict each other
-        ("Fourteen, so to speak.", True, [0, 1, 1]),  # fourteen is 14
+        ("Fourteen, so to speak.", True, [0, 1, 1]),
+        ("More than a dozen.", True, [1, 1, 1]),  # in other words nobody can say which
         ("It costs 12 euros, not 14 euros.", True, [1, 1, 1]),
     ],
 )

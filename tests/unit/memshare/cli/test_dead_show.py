@@ -1,10 +1,12 @@
-"""What `memshare dead show` says to a person. The real command line and Redis."""
+"""What `memshare dead list` and `show` say to a person. The real command line and Redis."""
 
 from __future__ import annotations
 
 import base64
 from contextlib import closing
 from pathlib import Path
+
+import redis
 
 from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
@@ -14,6 +16,35 @@ from memshare_broker.settings import Settings
 from tests.support.terminal import Terminal
 
 VECTOR = base64.b64encode(bytes(range(256)) * 6).decode()
+
+
+def test_many_letters_are_told_by_reason_with_what_to_run_and_each_when_that_is_asked(
+    settings: Settings,
+    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
+    tmp_path: Path,
+) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+    with closing(Client(settings)) as client:
+        for number in range(12):
+            name, reason = (f"late-{number}", "rate limit") if number < 10 else (f"bad-{number}", "signature")
+            entry = Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+            client.ledger.open(entry)
+            client.dead_letters.add(letter_for(entry, GiveUp("Slow down.", reason), tries=1))  # type: ignore[arg-type]
+
+    few, each = terminal.run("dead", "list"), terminal.run("dead", "list", "--all").stdout
+    of_one = terminal.run("dead", "list", "--reason", "rate limit").stdout
+
+    limited, retry, drop, other, drop_other = few.stdout.splitlines()
+    assert limited.startswith("rate limit: 10 dead letters, the newest of ")
+    assert [retry, drop] == [f"  memshare dead {do} --reason 'rate limit'" for do in ("retry", "drop")]
+    assert other.startswith("signature: 2 dead letters")
+    assert drop_other == "  memshare dead drop --reason signature", "what proved nothing is not tried again"
+    assert "`memshare dead list --all`" in few.stderr
+    assert each.startswith(few.stdout)
+    assert [each.count(name) for name in ("late-", "bad-")] == [10, 2]
+    assert [of_one.count(name) for name in ("late-", "signature", "bad-")] == [10, 0, 0]
+    assert len(terminal.json("dead", "list")) == 12
 
 
 def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(settings: Settings, tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from memshare.cli.begin.demo_gain import DemoView
 from memshare.demo.gain import DemoStage, Gain, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.operate.data_folder import tell_models
+from memshare.terminal import console as console_module
 from memshare.terminal.console import TextConsole
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
@@ -61,8 +62,24 @@ def test_what_is_measured_is_known_of_the_stages_that_have_ended() -> None:
     assert view.measured == "with a shared pool: 75% right (3 of 4)"
 
 
-def test_plain_lines_are_never_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo_gain, "SILENT_AT_MOST", 0.0)
+def test_lines_of_a_log_stand_at_growing_distances() -> None:
+    console = TextConsole()
+    console.file = said = io.StringIO()
+    view = DemoView(console, plain=True)
+    view.say("starting")
+    told = []
+
+    for second in range(300):
+        view._tell(second)
+        if len(said.getvalue().splitlines()) > 1 + len(told):
+            told.append(second)
+
+    assert told == [5, 10, 20, 40, 80, 140, 200, 260]
+
+
+def test_a_log_is_told_while_a_step_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console_module, "SAY_EVERY", 0.0)
+    monkeypatch.setattr(console_module, "TELL_EVERY", 0.0)
     console = TextConsole()
     console.file = said = io.StringIO()
 

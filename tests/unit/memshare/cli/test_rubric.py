@@ -48,6 +48,38 @@ def test_a_file_is_shown_as_it_is_approved(unapproved: Path) -> None:
     assert json.loads(run("show", str(unapproved), "--json").stdout)["name"] == "mine"
 
 
+@pytest.mark.parametrize("typed", ["mine", "mine.rubric.toml"])
+def test_a_rubric_of_ones_own_is_approved_and_withdrawn_by_its_name(
+    unapproved: Path, typed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSHARE_AGENTS_DIR", str(unapproved.parent))
+
+    assert run("approve", typed, "--by", "Ada", "--yes").exit_code == 0
+    assert read_rubric(unapproved).approved
+    assert run("withdraw", typed, "--yes").exit_code == 0
+    assert not read_rubric(unapproved).approved
+
+
+@pytest.mark.parametrize("command", ["approve", "withdraw"])
+def test_what_is_no_rubric_is_said_with_the_rubric_that_is_meant(
+    unapproved: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = unapproved.parent
+    (folder / "orders.toml").write_text('description = "Orders."\nrubric = "mine"\n')
+
+    def told(typed: str) -> str:
+        return str(run(command, typed, "--yes").exception)
+
+    assert "MEMSHARE_AGENTS_DIR" in told("mine")
+    monkeypatch.setenv("MEMSHARE_AGENTS_DIR", str(folder))
+    agent, of_folder, unknown = told(str(folder / "orders.toml")), told(str(folder)), told("theirs")
+
+    assert agent.endswith(f"Its rubric 'mine' is another file: {unapproved}")
+    assert of_folder.endswith(f"Its rubrics: {unapproved}.")
+    assert f"in {str(folder)!r} (mine): give one of these names, or" in unknown
+    assert str(BUNDLED / "poem.toml") in told("poem")
+
+
 def test_approve_with_json_prints_nothing_but_json(unapproved: Path) -> None:
     approved = json.loads(run("approve", str(unapproved), "--by", "Ada", "--yes", "--json").stdout)
 

@@ -199,24 +199,54 @@ def test_up_says_that_calls_of_a_model_fail_and_that_redis_has_no_room(
     assert said == [{"waiting": 0, "why": full}, {"waiting": 0, "why": failed}, {"over": full}, {"over": failed}]
 
 
-def test_up_says_another_reason_of_a_model_that_fails_and_ends_with_that(
+def test_up_says_another_reason_of_a_model_that_fails_and_takes_back_each(
     settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
+    misfit = "3 of the last 3 calls of openai:small were of no use."
+    slow = "6 of the last 6 calls of openai:small timed out."
+
+    def told(after: float) -> list[str]:
+        now[0] += after
+        troubles.tell()
+        return capsys.readouterr().out.splitlines()
+
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        end_calls(redis_client, "misfit", 3)
+        assert told(0) == [misfit]
+        end_calls(redis_client, "slow", 6)
+        assert told(1) == [slow]
+        assert told(60) == [f"No longer so: {misfit}"], "it fails in another way by now"
+        assert told(60) == []
+        end_calls(redis_client, "fit", 6)
+        assert told(60) == [f"No longer so: {slow}"]
+        assert told(60) == []
+
+
+def test_up_says_a_trouble_again_when_it_has_doubled_but_not_each_second(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, away = [0.0], "openai:small could not be reached at http://127.0.0.1:1."
+    end_calls(redis_client, "slow", 3)
     with closing(Client(settings)) as client:
         troubles = _Troubles(client, as_json=True, clock=lambda: now[0])
-        for outcome, count in (("misfit", 3), ("misfit", 1), ("slow", 6), ("fit", 6)):
-            end_calls(redis_client, outcome, count)
+        said: list[tuple[float, int, str]] = []
+        for number in range(60):
+            now[0] = float(number)
+            if number == 30:
+                end_calls(redis_client, "slow", 3)
+            one = entry(f"t{number}").model_copy(update={"queue": "scorer"})
+            client.ledger.open(one)
+            client.ledger.park(one, NotYet(away.replace("small", "large"), 60, hold="model away"))
             troubles.tell()
-        now[0] = 60
-        troubles.tell()
+            lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+            said += [(now[0], one["waiting"], one["why"].split()[0]) for one in lines]
+            assert all(one.get("instead_of") is not None for one in lines) or number == 0
 
-    said = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [one.get("why", one.get("over")) for one in said] == [
-        "3 of the last 3 calls of openai:small were of no use.",
-        "6 of the last 6 calls of openai:small timed out.",
-        "6 of the last 6 calls of openai:small timed out.",
-    ]
+    waits = [(at, waiting) for at, waiting, _ in said if waiting]
+    assert waits == [(0, 1), (5, 6), (11, 12), (23, 24), (47, 48)]
+    assert [(at, word) for at, waiting, word in said if not waiting] == [(0, "3"), (30, "6")]
 
 
 def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, redis_client: redis.Redis) -> None:

@@ -22,6 +22,15 @@ State = Literal["queued", "asked", "answered", "unanswered", "graded", "cancelle
 """Unanswered is a task that has only a sentence as its end: there is no model, and no memory is near enough."""
 
 
+class LetterDecision(Message):
+    """A person's decision on what was given up."""
+
+    did: Literal["tried again", "dropped"]
+    by: str
+    at: float = Field(description="Unix time in seconds")
+    others: int = Field(description="how many more dead letters were chosen with it")
+
+
 class JourneyFields(Message):
     """Everything that the records of a task or a pair say so far."""
 
@@ -61,6 +70,9 @@ class JourneyFields(Message):
     )
     also_hid: tuple[UUID, ...] = Field(
         default=(), description="the memories that were hidden with it, as they say the same as a wrong answer"
+    )
+    decided: LetterDecision | None = Field(
+        default=None, description="who tried it again last after it was given up, or dropped it"
     )
     hops: dict[str, float] = Field(description="when each hop ended, as Unix time in seconds")
     details_dropped: bool = Field(

@@ -19,7 +19,7 @@ from memshare.operations.journeys import cancel
 from memshare.operations.listings import agents
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
-from memshare.operations.operating import drop, retry
+from memshare.operations.operating import decide_letters
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
@@ -203,18 +203,8 @@ def settle_letter(visit: Visit) -> Done:
     decision, letters = visit.field("decision"), visit.fields.getlist("letter")
     if decision not in ("drop", "retry") or not letters:
         raise BadInput("Nothing was decided: press a button of the card.")
-    done = 0
-    for letter in letters:
-        try:
-            if decision == "drop":
-                drop(visit.backend, visit.caller, letter)
-                done += 1
-            else:
-                done += retry(visit.backend, visit.caller, letter).retried
-        except NotFound:  # somebody else was first
-            if len(letters) == 1:
-                raise
-    many = counted(done, "dead letter")
+    done = decide_letters(visit.backend, visit.caller, "drop" if decision == "drop" else "retry", letters)
+    many = counted(len(done), "dead letter")
     if decision == "drop":
         return Done(_here(visit), f"Dropped: {many}. What was given up keeps the reason in its journey.")
     return Done(_here(visit), f"Back in the queue: {many}.")

@@ -102,8 +102,9 @@ def test_dead_letters_of_one_reason_are_one_card_whatever_their_pools_after_what
 
 
 def test_a_card_of_dead_letters_of_several_stages_names_them_and_tries_all_that_can_be_tried(
-    here: TestClient, backend: Backend
+    here: TestClient, backend: Backend, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "memshare.audit")
     for name, task, error in (("a", "agents.logic", "Colour."), ("b", "agents.poem", "Form."), ("c", UNREADABLE, "{")):
         entry = Entry(id=name, task=task, queue="logic", body={"prompt": "x"}, journey=name, stage="answer")
         backend.client.dead_letters.add(letter_for(entry, BadInput(error), tries=1, kind="malformed"))
@@ -119,6 +120,7 @@ def test_a_card_of_dead_letters_of_several_stages_names_them_and_tries_all_that_
     tried = here.post("/inbox/letter", data={"decision": "retry", "letter": ["a", "b"]}, headers=FROM_PAGE)
     assert "Back in the queue: 2 dead letters." in text_of(tried.text)
     assert backend.client.dead_letters.ids() == ["c"]
+    assert {one.ids["others"] for one in caplog.records if one.name == "memshare.audit"} == {"1"}  # type: ignore[attr-defined]
 
 
 def test_a_card_has_one_main_button_and_what_is_rare_behind_more(

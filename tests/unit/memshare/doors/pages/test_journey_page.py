@@ -10,7 +10,10 @@ from uuid import UUID
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
-from memshare_broker.errors import NotYet
+from memshare_broker.delivery.dead_letters import letter_for
+from memshare_broker.delivery.journey_records import unname
+from memshare_broker.delivery.schema import journey_key
+from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.wire.lessons import Compared, Lesson
 from memshare_broker.wire.messages import Usage
 from memshare_memory.curate.requests import Edit
@@ -41,6 +44,37 @@ def test_a_dead_letter_that_was_dropped_cannot_be_tried_again(here: TestClient, 
     assert "Try the failed step again" not in page
     assert "It went wrong." in page
     assert here.get(f"/v1/journeys/{journey}").json()["dead_letter"] is None
+
+
+def test_a_journey_says_who_tried_it_again_or_dropped_it_and_with_how_many_others(
+    here: TestClient, backend: Backend
+) -> None:
+    for one in ("t1", "t2", "t3"):
+        backend.client.ledger.open(entry(one, "answer"))
+        backend.client.dead_letters.add(letter_for(entry(one, "answer"), GiveUp("It went wrong."), tries=1))
+
+    page = {"origin": "http://127.0.0.1"}
+    here.post("/inbox/letter", data={"decision": "retry", "letter": ["t1", "t2"]}, headers=page)
+    here.delete("/v1/dead-letters/t3")
+
+    again, dropped = (here.get(f"/v1/journeys/{one}").json()["decided"] for one in ("t2", "t3"))
+    assert [(one["did"], one["others"]) for one in (again, dropped)] == [("tried again", 1), ("dropped", 0)]
+    assert again["by"] == "anonymous"
+    assert re.search(r"Tried again by anonymous ?, .*, with 1 other\.", text_of(here.get("/journeys/t1").text))
+    unname(backend.redis, "anonymous")
+    assert here.get("/v1/journeys/t1").json()["decided"]["by"] == "somebody"
+
+
+def test_a_letter_that_is_kept_longer_than_its_journey_leaves_no_journey_behind(
+    here: TestClient, backend: Backend
+) -> None:
+    letter = bury(backend, "logic", "It went wrong.")
+    key = journey_key(backend.client.dead_letters.get(letter).entry.journey)
+    backend.redis.delete(key)
+
+    here.delete(f"/v1/dead-letters/{letter}")
+
+    assert not backend.redis.exists(key)
 
 
 def test_the_cost_of_every_hop_stands_in_tokens_and_money(here: TestClient, backend: Backend, tmp_path: Path) -> None:
