@@ -125,14 +125,19 @@ def _allowed(
             caller.require_all() if right == "everything" else caller.require(right)
         done = function(backend, caller, *args, **kwargs)
         if decides:
-            with backend.reaching():
-                backend.redis.set(_DECIDED, 1)
+            note_decided(backend)
         return done
 
     return allowed
 
 
 _DECIDED = "memshare:decided"
+
+
+def note_decided(backend: Backend) -> None:
+    """Note that somebody has decided on something that needs a person."""
+    with backend.reaching():
+        backend.redis.set(_DECIDED, 1)
 
 
 def has_decided(backend: Backend) -> bool:

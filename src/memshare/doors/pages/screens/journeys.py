@@ -140,8 +140,7 @@ def _filters(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
 def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str, str, str, bool]]:
     """Name, address, what it is about, and if it is done, of each step of a first visit, until somebody has decided
     something and there is a page of journeys, or all are done."""
-    said = any(one.opinion and one.opinion.by == visit.caller.name for one in found)
-    decided = said or has_decided(visit.backend)
+    decided = has_decided(visit.backend)
     if visit.pools is None or (decided and len(found) >= SHOWN):
         return []
     first = stats(visit.backend, visit.caller).first_help
