@@ -55,11 +55,13 @@ def nearness(client: redis.Redis, pool: str | None, setting: float | None) -> Ne
     if left_out < LEAST_TASKS * LEFT_OUT:
         when = f"until {LEAST_TASKS} accepted answers suggest one" if pool else "where no pool is named"
         return Nearness(AT_FIRST, f"the limit {when}")
+    least = MOST
     for step, tasks in steps:
         left_out -= tasks
         if left_out < 0:
+            least = min(max(step * STEP, LEAST), MOST)
             break
-    return Nearness(min(max(step * STEP, LEAST), MOST), "the limit that accepted answers suggest")
+    return Nearness(least, "the limit that accepted answers suggest")
 
 
 def too_far(nearest: float | None, least: float) -> str:

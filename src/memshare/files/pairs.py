@@ -154,7 +154,7 @@ def pairs_of(
 
 
 _SUCH = '{"prompt": "…", "answer": "…"}'
-_OF_TEXT = "Of text, called NAME.txt, .md, .html or .pdf, `memshare memories import` makes a statement of each paragraph"
+_OF_TEXT = "Text is for `memshare memories import`, called NAME.txt, .md, .html or .pdf: a statement a paragraph"
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement

@@ -26,7 +26,6 @@ CANCELLED = {
     "unknown": "Nothing is known of it any more.",
 }
 
-
 FILTERS = {
     "state": {"queued": "waiting", "dead": "given up"},
     "accepted": {"true": "accepted", "false": "not accepted"},
@@ -48,8 +47,7 @@ def recent(visit: Visit) -> Screen:
     there = agents(backend, caller)
     asked = visit.given("agent", "submitter", *FILTERS)
     given = {name: value for name, value in asked.items() if name != "within"}
-    more = visit.given("more")
-    limit = MOST if more else SHOWN
+    limit = MOST if (more := visit.given("more")) else SHOWN
     if within := asked.get("within"):
         given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
     wanted = checked(form_of(journeys), "What is listed", **given, limit=limit)
