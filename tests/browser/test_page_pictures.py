@@ -198,7 +198,7 @@ def test_the_other_screens_show_what_there_is(
         expect(page.locator(".item")).to_have_count(2)
         keep(page, "page-inbox")
         page = watched.see("/pool?q=a+town+by+the+water&pool=plan", url)
-        page.get_by_text("less near memories").click()
+        page.get_by_text("less near than").click()
         expect(page.locator("#found tbody tr").nth(5)).to_be_visible()
         keep(page, "page-pool")
         page = watched.see("/worth", url)

@@ -136,6 +136,7 @@ LEARNT = {
     "questions": 6,
     "accepted": {"pairs": 4, "mean_score": pytest.approx(88.5)},
     "rejected": {"pairs": 2, "mean_score": pytest.approx(55)},
+    "not_graded": 0,
     "answers": {"pairs": 12, "mean_score": pytest.approx(88.5)},
     # 88.5 is the mean of the seeds: ada's 89 is enough now, and bob's 88 is not.
     "answers_accepted": 6,

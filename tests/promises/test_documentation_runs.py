@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+from memshare.cli.begin.demo_gain import write_agent
+from memshare.demo.text_to_sql import read_questions
 from memshare_broker.settings import Settings
 from memshare_concepts.flashcards import flashcard_memories
 from tests.promises.test_one_machine import free_port
@@ -43,11 +46,13 @@ OWL, MALLORY = (
      "submitter": submitter, "score": 90}
     for what, submitter in (("an owl", "ada"), ("an eel", "mallory"))
 )  # fmt: skip
+NORWAY = {"pool": "sql", "prompt": "List everybody from Norway in our catalogue of authors.", "submitter": "ben",
+          "answer": "SELECT name, born FROM authors WHERE country = 'Norway' ORDER BY name"}  # fmt: skip
 FILES = {
     "answers.jsonl": [{"answer": "A heron stood still in the rain,\nAnd thought about fishing again."}],
     "pairs.jsonl": [{"prompt": "What has hands and claps for nobody?", "answer": "A clock."}],
     "tasks.jsonl": [{"agent": "poem", "prompt": "A limerick about a heron", "kind": "limerick"}],
-    "pool.jsonl": [OWL, MALLORY],
+    "pool.jsonl": [OWL, MALLORY, NORWAY],
 }
 PROGRAMS = {
     "README.md": "",
@@ -115,8 +120,10 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def reader(home: Path) -> Iterator[Reader]:
-    terminal = Terminal(home / ".memshare")
-    terminal.environment |= {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_AGENTS_DIR": str(ROOT / "src/memshare/demo/agents")}
+    terminal, agents = Terminal(home / ".memshare"), home / "agents"
+    write_agent(read_questions(), agents)
+    shutil.copy(ROOT / "src/memshare/demo/agents/flashcards.toml", agents)
+    terminal.environment |= {"MEMSHARE_CONCEPTS": "true", "MEMSHARE_AGENTS_DIR": str(agents)}
     port = free_port()
     process = terminal.up("--port", str(port))
     terminal.run("memories", "import", str(home / "pool.jsonl"))
@@ -151,6 +158,10 @@ def test_what_a_page_says_to_type_works(reader: Reader, page: Path) -> None:
         if block.is_run:
             said = reader.types(block)
             assert said or "memshare " not in block.script, block.place
+            if "for one in task.memories" in block.text:
+                shown, answer, score, journey = said.splitlines()
+                assert (shown[5:], answer, score) == (NORWAY["prompt"], NORWAY["answer"], "100.0")
+                assert terminal.json("trace", journey)["outcome"] == "stored"
             if any(words in block.script for words in SAME):
                 assert set(block.text.split()[1:]) <= {*block.script.split(), *said.split()}, said
     assert all((reader.home / name).stat().st_size for name in LEFT.get(page.name, ()))

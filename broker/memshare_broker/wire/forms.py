@@ -39,14 +39,18 @@ def checked(form: type[T], what: str, /, **fields: Any) -> T:
         raise BadInput(readable(error, what)) from error
 
 
+OF_FIELD = {"missing": "is missing", "extra_forbidden": "is none of its fields"}
+"""Type of an error of pydantic → what is wrong with a field, after its name."""
+
+
 def readable(error: ValidationError, what: str) -> str:
     """A validation error as one line: which field, what is wrong with it."""
     first = error.errors()[0]
     *of, last = first["loc"] or ("",)
     is_item = isinstance(last, int)  # of a list, which the value tells better than its place
     field = ".".join(str(part) for part in (of if is_item else first["loc"]))
-    if first["type"] == "missing":
-        return one_line(f"{what}: {field!r} is missing.")
+    if said := OF_FIELD.get(first["type"]):
+        return one_line(f"{what}: {field!r} {said}.")
     message = first["msg"].removeprefix("Value error, ")
     given = first["input"]
     not_this = f", not {given!r}" if isinstance(given, int | float) or (is_item and isinstance(given, str)) else ""

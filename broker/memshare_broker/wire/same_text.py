@@ -61,7 +61,7 @@ def is_blank(text: str) -> bool:
 
 GZIP = b"\x1f\x8b"
 _UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
-_WORKBOOK = 'a workbook, or another zip file. Save a workbook as "CSV UTF-8".'
+_WORKBOOK = 'a workbook, or another zip file. Save a workbook as "CSV UTF-8". Save a document as text or PDF.'
 _MARKS = {
     b"PK\x03\x04": _WORKBOOK,  # .xlsx, and the next is .xls of before
     b"\xd0\xcf\x11\xe0": _WORKBOOK,

@@ -8,6 +8,7 @@ it is .3: the bundled encoder seldom finds a question about something else at mo
 from __future__ import annotations
 
 from math import floor
+from typing import NamedTuple
 
 import redis
 
@@ -32,20 +33,35 @@ class HelpedFrom(SumsOfTasks):
         self._add(key, f"memshare:near_counted:{pool}:{task_id}", similarity, [str(floor(similarity / STEP))])
 
 
+class Nearness(NamedTuple):
+    """The least similarity of an answer, and a clause that says where it comes from."""
+
+    least: float
+    why: str
+
+
 def near_enough(client: redis.Redis, pool: str | None, setting: float | None) -> float:
     """The least similarity of an answer in a pool, or in any where none is named; the setting's, where it says one."""
+    return nearness(client, pool, setting).least
+
+
+def nearness(client: redis.Redis, pool: str | None, setting: float | None) -> Nearness:
+    """The same, with where it comes from."""
     if setting is not None:
-        return setting
+        return Nearness(setting, "the limit that MEMSHARE_NEAR_ENOUGH sets")
     found = client.hgetall(_key(pool)) if pool else {}
     steps = sorted((int(name), read_sides(text)[0].tasks) for name, text in found.items() if name != _ENCODER)
     left_out = sum(tasks for _, tasks in steps) * LEFT_OUT
     if left_out < LEAST_TASKS * LEFT_OUT:
-        return AT_FIRST
+        when = f"until {LEAST_TASKS} accepted answers suggest one" if pool else "where no pool is named"
+        return Nearness(AT_FIRST, f"the limit {when}")
+    least = MOST
     for step, tasks in steps:
         left_out -= tasks
         if left_out < 0:
-            return min(max(step * STEP, LEAST), MOST)
-    return MOST
+            least = min(max(step * STEP, LEAST), MOST)
+            break
+    return Nearness(least, "the limit that accepted answers suggest")
 
 
 def too_far(nearest: float | None, least: float) -> str:

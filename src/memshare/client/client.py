@@ -29,7 +29,7 @@ from memshare_broker.wire.signing import open_signer
 from memshare_llm.limits.usage import day_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.recall.near_enough import near_enough
+from memshare_memory.recall.near_enough import Nearness, nearness
 
 INTERACTIVE, BULK, LOW = 3, 6, 9  # priorities: 0 goes first
 LOOK_EVERY = 0.05  # seconds
@@ -170,10 +170,10 @@ class Client:
         with reaching(self.settings.redis):
             return ended(self.app, self._redis, task_ids)
 
-    def near_enough(self, pool: str | None) -> float:
-        """The least similarity at which a memory of a pool, or of any, counts as an answer."""
+    def nearness(self, pool: str | None) -> Nearness:
+        """The least similarity at which a memory of a pool, or of any, counts as an answer, and where that is from."""
         with reaching(self.settings.redis):
-            return near_enough(self._redis, pool, self.settings.near_enough)
+            return nearness(self._redis, pool, self.settings.near_enough)
 
     def journey(self, task_id: str) -> Journey:
         """The journey of a task so far; raises `BadInput` for an unknown id."""

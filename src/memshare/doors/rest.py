@@ -35,7 +35,7 @@ from memshare.operations.journeys import JourneyId, own_journey
 from memshare.operations.serving import BODIES, form_of, served
 from memshare_broker.connection import DOWN, unreachable
 from memshare_broker.errors import MemshareError
-from memshare_broker.wire.forms import one_line
+from memshare_broker.wire.forms import OF_FIELD, one_line
 
 Version = Annotated[str | None, Header(alias="If-Match", description="the ETag of the version that the change is for")]
 IdempotencyKey = Annotated[
@@ -232,7 +232,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
     fields, errors = [], []
     for one in error.errors():
         said, (place, *parts) = one["msg"].removeprefix("Value error, "), map(str, one["loc"])
-        fields.append(one_line(f"{'.'.join([place, *parts])}: {said}"))
+        said = OF_FIELD.get(one["type"], said)
+        fields.append(one_line(f"{'.'.join([place, *parts])}{' ' if one['type'] in OF_FIELD else ': '}{said}"))
         path = [] if one["type"] == "json_invalid" else parts  # of what is no JSON only the position is known
         pointer = "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in path)
         errors.append({"in": place, "pointer": one_line(pointer), "detail": one_line(said)})

@@ -148,11 +148,13 @@ def pairs_of(
         except BadInput as error:
             faults.append((number, str(error)))
     if faults and not has_json:
-        faults = [(faults[0][0], f"no JSON, as in all lines: expected such as {_SUCH}, or a table, called NAME.csv")]
+        expected = f"expected such as {_SUCH}, or a table, called NAME.csv. {_OF_TEXT}"
+        faults = [(faults[0][0], f"no JSON, as in all lines: {expected}")]
     return found, faults
 
 
 _SUCH = '{"prompt": "…", "answer": "…"}'
+_OF_TEXT = "Text is for `memshare memories import`, called NAME.txt, .md, .html or .pdf: a statement a paragraph"
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement

@@ -73,7 +73,7 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     found = backend.client.memories.search(
         SearchRequest(text=text, k=form.k, mode=form.mode, where=where, asked_by=caller.name)
     )
-    least = backend.client.near_enough(where.pool)
+    least = backend.client.nearness(where.pool).least
     said = folded(text)
     near = [one.similarity >= least or said in folded(f"{one.memory.prompt} {one.memory.answer}") for one in found]
     far = "" if any(near) else too_far(max((one.similarity for one in found), default=None), least)

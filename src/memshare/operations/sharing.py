@@ -94,7 +94,7 @@ def recall(
     )
     with backend.reaching():
         backend.recalls.keep(kept)
-    least = backend.client.near_enough(pool)
+    least = backend.client.nearness(pool).least
     turns = None
     if format == "messages":
         turns = tuple(example_turns([one.memory for one in found.found], apart=len(messages or ()) > 1))

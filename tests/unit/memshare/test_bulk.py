@@ -208,7 +208,7 @@ WRONG = (
     "too deep",
     "digits",
     "JSON object, found list",
-    "colour: Extra inputs",
+    "'colour' is none of its fields",
 )
 
 

@@ -74,7 +74,7 @@ def test_a_task_can_be_checked_while_redis_is_down(alone: Client) -> None:
             {"prompt": "A lamp", "submitter": "\ud83d"},
             "The task holds half a character, \\ud83d (a surrogate alone), which is no text.",
         ),
-        ({"prompt": "A lamp", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
+        ({"prompt": "A lamp", "colour": "red"}, "The task: 'colour' is none of its fields."),
     ],
 )
 def test_what_the_agent_would_refuse_is_refused_at_once(alone: Client, body: dict[str, Any], expected: str) -> None:

@@ -113,7 +113,7 @@ TOOLS, PARTS = "tool calls are not taken", "no images, audio or files"
         (said(USER | {"content": "\u200b"}, ANSWER), "the prompt is empty"),
         (said(USER, ANSWER | {"content": "\u200b"}), "answer: it is empty"),
         (said(USER, ANSWER, answer="x"), "not both"),
-        (said(USER, ANSWER, colour="red"), "colour: Extra inputs are not permitted"),
+        (said(USER, ANSWER, colour="red"), "'colour' is none of its fields"),
     ],
 )
 def test_what_is_no_pair_of_texts_is_refused_with_the_true_reason(

@@ -129,7 +129,7 @@ def test_a_file_without_any_json_is_one_fault(tmp_path: Path) -> None:
     file = tmp_path / "pairs"
     file.write_text("prompt,answer\nWhat runs?,A river.\n")
 
-    with pytest.raises(BadInput, match=r"pairs:1: no JSON, as in all lines: .* called NAME\.csv$"):
+    with pytest.raises(BadInput, match=r"pairs:1: no JSON, as in all lines: .* called NAME\.csv\. Text .* NAME\.txt"):
         read_pairs(file, "poem", POOLS)
 
 

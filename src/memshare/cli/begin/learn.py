@@ -105,6 +105,7 @@ def _print(found: dict[str, Any]) -> None:
         ("questions", found["questions"]),
         ("seeds accepted", _of(found["accepted"])),
         ("seeds rejected", _of(found["rejected"])),
+        ("seeds not graded", found["not_graded"]),
         ("answers graded", _of(found["answers"])),
         ("answers accepted", found["answers_accepted"]),
         ("answers not verified", found["answers_unverified"]),
@@ -129,6 +130,7 @@ def _of(group: dict[str, Any]) -> str:
 
 
 NOT_VERIFIED = "not verified"  # what is known for ever of an answer that its agent rejected
+NOT_GRADED = "not graded"  # and of a seed that no program knows the right answer to
 
 
 def figures(client: Client, lines: Sequence[StandardAnswer], learnt: learning.Bootstrapped) -> dict[str, Any]:
@@ -143,6 +145,7 @@ def figures(client: Client, lines: Sequence[StandardAnswer], learnt: learning.Bo
         "questions": sum(one.question is not None for one in learnt.seeds),
         "accepted": _group(one for one in learnt.seeds if one.accepted),
         "rejected": _group(one for one in learnt.seeds if one.accepted is False),
+        "not_graded": sum(one.outcome == NOT_GRADED for one in learnt.seeds),
         "answers": _group(graded),
         "answers_accepted": sum(bool(one.accepted) for one in graded),
         "answers_unverified": sum(one.outcome == NOT_VERIFIED for one in learnt.answers),

@@ -235,7 +235,7 @@ def search(
         new_pool=True,
     )
     recalled = client.memories.recall(wanted)
-    found, least = recalled.found, client.near_enough(pool)
+    found, (least, why) = recalled.found, client.nearness(pool)
     say_unreadable(client)
     far = too_far(recalled.nearest.similarity if recalled.nearest else None, least)
     fits = [FoundMemory(memory=one.memory, similarity=one.similarity, near=one.similarity >= least) for one in found]
@@ -248,7 +248,7 @@ def search(
         console.print(far, style="yellow")
     nearest_first = sorted(fits, key=lambda one: -one.similarity)
     is_learnt = recalled.retriever_version > 0
-    for near, title in ((True, None), (False, "Less near")):
+    for near, title in ((True, None), (False, f"Less near than {least:.2f}, {why}")):
         some = fits if is_learnt else nearest_first
         rows = [(f"{one.similarity:.3f}", *row(one.memory)) for one in some if one.near is near]
         if rows:

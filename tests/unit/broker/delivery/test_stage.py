@@ -59,7 +59,7 @@ def fault_of(form: Any, value: Any) -> ValidationError:
 @pytest.mark.parametrize(
     ("body", "expected"),
     [
-        ({"prompt": "x", "colour": "red"}, "The task: colour: Extra inputs are not permitted."),
+        ({"prompt": "x", "colour": "red"}, "The task: 'colour' is none of its fields."),
         ({"messages": [{"role": "user"}]}, "The task: 'messages.0.content' is missing."),
         ({}, "The task: give a 'prompt', or a conversation as 'messages': one of the two."),
         ({"prompt": "x", "memories": 21}, "The task: memories: Input should be less than or equal to 20, not 21."),

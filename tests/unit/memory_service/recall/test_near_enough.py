@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare_memory.recall.near_enough import AT_FIRST, LEAST_TASKS, HelpedFrom, near_enough, too_far
+from memshare_memory.recall.near_enough import AT_FIRST, LEAST_TASKS, HelpedFrom, near_enough, nearness, too_far
 
 
 def count(client: redis.Redis, *similarities: float, encoder: str = "small", since: int = 0) -> None:
@@ -50,6 +50,16 @@ def test_the_setting_counts_more_than_what_helped(redis_client: redis.Redis) -> 
     count(redis_client, *[0.42] * LEAST_TASKS)
 
     assert near_enough(redis_client, "poem", 0.7) == 0.7
+
+
+def test_it_says_where_it_comes_from(redis_client: redis.Redis) -> None:
+    assert "40 accepted" in nearness(redis_client, "poem", None).why
+    assert "no pool is named" in nearness(redis_client, None, None).why
+
+    count(redis_client, *[0.42] * LEAST_TASKS)
+
+    assert "that accepted answers suggest" in nearness(redis_client, "poem", None).why
+    assert "MEMSHARE_NEAR_ENOUGH" in nearness(redis_client, "poem", 0.7).why
 
 
 def test_what_is_too_far_says_how_far() -> None:

@@ -207,7 +207,7 @@ def test_a_table_of_an_older_spreadsheet_is_refused_with_what_to_do(terminal: Te
 def test_a_workbook_is_named_in_the_words_of_the_page(terminal: Terminal, command: str) -> None:
     said = refused(terminal, "PK\x03\x04 a workbook", command=command, name="q.xlsx")
 
-    assert 'Save a workbook as "CSV UTF-8".' in said
+    assert 'Save a workbook as "CSV UTF-8". Save a document as text or PDF.' in said
     assert "iconv" not in said
 
 

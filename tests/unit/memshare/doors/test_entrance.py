@@ -215,6 +215,12 @@ def test_half_a_character_is_refused_in_what_fits_otherwise_and_a_whole_one_is_n
         assert here.post("/v1/pairs", content=fits, headers={"Content-Type": "application/json"}).status_code == 202
 
 
+def test_a_field_that_is_missing_or_unknown_is_named_in_plain_words(here: TestClient) -> None:
+    refused = here.post("/v1/tasks", json={"prompt": "x", "colour": "red"}).json()
+
+    assert refused["fields"] == ["body.agent is missing", "body.colour is none of its fields"]
+
+
 TWICE = ['{"%s": "first", "%s": "second"}', '{"messages": [{"%s": "first", "x": {}, "%s": "second"}]}']
 """Objects with two keys of one name, at the outside and within."""
 

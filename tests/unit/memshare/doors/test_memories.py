@@ -78,6 +78,7 @@ def test_what_is_not_near_enough_is_found_and_said_not_to_be_an_answer(
     assert "not much like this one" in recalled["memories"][0]["why"]
     assert ([one["near"] for one in in_words["memories"]], in_words["far"]) == ([True], "")
     assert "red lamp by the sea" in page[page.index("<summary>Nothing near enough (nearest: 0.") :]
+    assert "1 memory less near than 0.95, the limit that MEMSHARE_NEAR_ENOUGH sets" in page
 
 
 def test_a_search_and_a_page_take_the_same_conditions(here: TestClient, shelf: dict[str, str]) -> None:

@@ -10,7 +10,7 @@ from memshare_broker.delivery.journey_records import OutcomeRecord
 from memshare_broker.settings import Settings
 
 
-def test_an_answer_that_its_agent_could_not_verify_is_counted_as_such(redis_folder: Path) -> None:
+def test_what_was_not_verified_or_not_graded_is_counted_as_such(redis_folder: Path) -> None:
     answers = (
         OutcomeRecord(outcome="not verified"),
         OutcomeRecord(outcome="rejected", total=40, accepted=False),
@@ -18,6 +18,7 @@ def test_an_answer_that_its_agent_could_not_verify_is_counted_as_such(redis_fold
     )
 
     with closing(Client(Settings(data=redis_folder))) as client:
-        found = figures(client, [], Bootstrapped(answers=answers))
+        found = figures(client, [], Bootstrapped(seeds=(OutcomeRecord(outcome="not graded"),), answers=answers))
 
+    assert found["not_graded"] == 1
     assert (found["answers_unverified"], found["answers_accepted"], found["answers"]["pairs"]) == (1, 1, 2)

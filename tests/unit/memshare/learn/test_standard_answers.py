@@ -66,7 +66,7 @@ def test_the_rows_of_a_table_are_lines_also_of_one_column(client: Client, tmp_pa
         ({"answer": " ", "agent": "poem"}, "the line: answer: it is empty"),
         ({"agent": "poem"}, "the line: 'answer' is missing"),
         ({"answer": "x" * 21, "agent": "poem"}, "The answer has 21 characters; at most 20 are taken"),
-        ({"answer": "x", "agent": "poem", "colour": 1}, "the line: colour: Extra inputs are not permitted"),
+        ({"answer": "x", "agent": "poem", "colour": 1}, "the line: 'colour' is none of its fields"),
         ({"answer": "x", "agent": "poem", "prompt": "y"}, "it has its prompt: `memshare seed` takes pairs"),
         ("{", "no JSON"),
     ],

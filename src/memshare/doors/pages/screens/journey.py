@@ -19,6 +19,7 @@ from memshare.operations.journeys import as_it_was, is_first, own_journey, promp
 from memshare.operations.memories import find_forgotten, get
 from memshare.operations.opinions import REMEMBERED, also_hidden, is_wrong, kept, may_say, may_take_back, still_shown
 from memshare.operations.search import share_of, that_are_followed
+from memshare.operations.serving import note_decided
 from memshare.operations.sharing import give_feedback
 from memshare_broker.delivery.hops import ANSWER, HOPS, SCORE, SETTLE
 from memshare_broker.errors import BadInput, TryAgain
@@ -135,6 +136,7 @@ def say(visit: Visit) -> Done:
     if back:
         said = "It is taken back: nothing is said of this answer."
         return Done(f"{here}#opinion", said + opinions.standing(visit.backend, hidden))
+    note_decided(visit.backend)  # on the page it is a person's word, elsewhere it may be a program's
     return Done(f"{here}#opinion", HIDDEN if hidden else "", f"{here}/feedback?answer=undecided")
 
 

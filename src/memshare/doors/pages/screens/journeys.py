@@ -26,7 +26,6 @@ CANCELLED = {
     "unknown": "Nothing is known of it any more.",
 }
 
-
 FILTERS = {
     "state": {"queued": "waiting", "dead": "given up"},
     "accepted": {"true": "accepted", "false": "not accepted"},
@@ -48,8 +47,7 @@ def recent(visit: Visit) -> Screen:
     there = agents(backend, caller)
     asked = visit.given("agent", "submitter", *FILTERS)
     given = {name: value for name, value in asked.items() if name != "within"}
-    more = visit.given("more")
-    limit = MOST if more else SHOWN
+    limit = MOST if (more := visit.given("more")) else SHOWN
     if within := asked.get("within"):
         given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
     wanted = checked(form_of(journeys), "What is listed", **given, limit=limit)
@@ -140,8 +138,7 @@ def _filters(asked: Mapping[str, str]) -> list[tuple[str, str, bool]]:
 def _first_steps(visit: Visit, found: Sequence[BriefJourney]) -> list[tuple[str, str, str, bool]]:
     """Name, address, what it is about, and if it is done, of each step of a first visit, until somebody has decided
     something and there is a page of journeys, or all are done."""
-    said = any(one.opinion and one.opinion.by == visit.caller.name for one in found)
-    decided = said or has_decided(visit.backend)
+    decided = has_decided(visit.backend)
     if visit.pools is None or (decided and len(found) >= SHOWN):
         return []
     first = stats(visit.backend, visit.caller).first_help

@@ -92,6 +92,7 @@ def pool(visit: Visit) -> Screen:
                 one.memory.id: one for one in backend.client.memories.judge([row.memory.id for row in rows[:SHOWN]])
             },
             "shown": SHOWN,
+            "takes": backend.client.nearness(named or None),
             "first": (number - 1) * SHOWN + 1,
             "total": counts.total if counts else 0,
             "known": _known(rows, counts),

@@ -96,7 +96,9 @@ def test_any_decision_of_a_person_ticks_the_step(
 ) -> None:
     answered(backend, str(brought_in(memory)))
     graded(backend, "t1", 90)
+    here.post("/v1/feedback", json={"journey": "t1", "reward": 1.0})  # a program's word, maybe
     assert "Decide ✓" not in here.get("/").text
+    here.post("/v1/feedback", json={"journey": "t1", "take_back": True})
 
     decide(here, memory)
 

@@ -50,6 +50,7 @@ def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestC
 
     assert "Bring 1 new memory in" in sent(here, name, raw, new_pool="yes")
     as_lines = text_of(sent(here, name, raw, new_pool="yes", source="memories"))
+    assert "called NAME.txt" in as_lines
     assert as_lines.count("no JSON, as in all lines: expected") == as_lines.count("called NAME.csv") == 1
 
 
