@@ -246,8 +246,8 @@ def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
     lost = judge([one for each in rivals for one in each.won_over])
     same = {one.memory.id for one in lost if said(one.memory.answer) == said(memory.answer)}
     right |= {one.memory.id for one in rivals if not same.isdisjoint(one.won_over)}
-    there = [one for one in (judge(sorted(right)) if right else []) if one.memory.status == "active" and not one.lost_to]
-    return tuple(one.memory.answer[:LONGEST_TEXT] for one in there)
+    there = [one.memory for one in judge(sorted(right)) if not one.lost_to]
+    return tuple(one.answer[:LONGEST_TEXT] for one in there if one.status == "active")
 
 
 def being_graded(client: Client, memories: Iterable[Memory]) -> set[UUID]:
