@@ -277,6 +277,18 @@ Send = Callable[[Sequence[NextMessage]], None]
 """Sends messages, each of a journey that it names, to their queues."""
 
 
+def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: Iterable[Memory]) -> None:
+    """Note of a memory and others that contradict it what people decided of one of the two and copies of the other."""
+    conflicts = Conflicts(client)
+    for other in others:
+        is_open = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {}).get(other.id) == "contradict"
+        for one, against in ((memory, other), (other, memory)) if is_open else ():
+            copies = store.page(Where(pool=one.pool, saying=sayings(one.answer)), AT_ONCE).memories
+            for of in conflicts.rivals(one.pool, [copy.id for copy in copies]).values():
+                if (verdict := of.get(against.id, "contradict")) != "contradict":
+                    conflicts.judge(one.pool, one.id, against.id, verdict)
+
+
 def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -> list[NextMessage]:
     """The messages that ask for comparisons of memories which were written just now; every two of them once."""
     asked: defaultdict[UUID, set[UUID]] = defaultdict(set)

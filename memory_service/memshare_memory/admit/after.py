@@ -26,7 +26,7 @@ from memshare_broker.wire.messages import AgentPair, AnsweredTask, Embedding, Pa
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.belief.bandit import WaitingEvidence
 from memshare_memory.belief.trust import retriever_key
-from memshare_memory.contradictions import Conflicts, comparison, rivals_of
+from memshare_memory.contradictions import Conflicts, comparison, decide_as_copies, rivals_of
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import MASK, Recall, masked, sparse_of
@@ -59,12 +59,17 @@ def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "g
 
 
 def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outcome:
-    """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile."""
+    """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile.
+
+    What people decided meanwhile on copies of a pair is decided of it, too.
+    """
     compared = pairs.compared
     with pool.writing() as recall:
         there = by_ids(recall.store, [compared.memory_id, *pairs.others])
         others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
         Conflicts(client).note(pairs.pool, compared, others)
+        if others:
+            decide_as_copies(recall.store, client, there[compared.memory_id], [there[one] for one in others])
     return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")
 
 

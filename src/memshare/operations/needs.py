@@ -178,13 +178,17 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),
-        ([not each.task_id or bool(each.history) for each in two], "a person gave it so, and a task made the other"),
+        ([_is_a_persons(each) for each in two], "a person gave it so, and a task made the other"),
     )
     for values, why in measures:
         if len({*values}) == 2:
             better = two[values.index(max(values))]
             return {"better": better.id, "speaks": why.format(max(values), min(values))}
     return {}
+
+
+def _is_a_persons(memory: Memory) -> bool:
+    return not memory.task_id or bool(memory.history)
 
 
 def _range(memory: Memory) -> tuple[float, float]:
@@ -197,21 +201,30 @@ def _range(memory: Memory) -> tuple[float, float]:
 
 def _conflicts(look: Look) -> Iterator[Need]:
     found = contradictions(look.backend.client.memories, look.pools)
+    sides = [two for each in found for two in permutations(each.memories)]
+    denying: defaultdict[tuple[str, str], set[UUID]] = defaultdict(set)
+    for side, against in sides:
+        denying[side.memory.pool, said(against.memory.answer)].add(side.memory.id)
     held: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for each in found:
-        for of, against in permutations(one.memory for one in each.memories):
-            held[of.pool, said(of.answer), said(against.answer)].add(of.submitter)
+    for side, against in sides:
+        of, denied = side.memory, said(against.memory.answer)
+        # A task's answer that was written from one of the others that deny it is a copy, and no word of its own.
+        is_own = _is_a_persons(of) or denying[of.pool, denied].isdisjoint(of.parents)
+        if is_own and of.status == "active" and not side.lost_to:
+            held[of.pool, said(of.answer), denied].add(of.submitter)
     cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
     for one in found:
-        # One that is hidden or lost to another memory is not shown, whatever is said of these two.
-        if not one.confirmed and not any(each.lost_to or each.memory.status == "hidden" for each in one.memories):
+        # One that is hidden or lost to another memory is not shown, whatever is said of these two; a stale one has its
+        # own card.
+        if not one.confirmed and not any(each.lost_to or each.memory.status != "active" for each in one.memories):
             first, second = (each.memory for each in one.memories)
             both = permutations(said(each.answer) for each in (first, second))
             need = Need(
                 kind="conflict", key=f"conflict {first.id} {second.id}", since=max(first.created, second.created),
                 pool=first.pool, memories=one.memories, claims=one.claims,
             )  # fmt: skip
-            need = need.model_copy(update=_speaks(*one.memories, [len(held[first.pool, *each]) for each in both]))
+            many = [max(len(held[first.pool, *views]), 1) for views in both]
+            need = need.model_copy(update=_speaks(*one.memories, many))
             cards[first.pool, *sorted({said(first.key), said(second.key)})].append(need)
     for some in cards.values():
         oldest, *others = sorted(some, key=lambda each: (each.since or 0.0, each.key))

@@ -210,6 +210,25 @@ def test_what_was_compared_is_noted_of_each_pair_until_one_is_dropped(
     assert redis_client.keys("memshare:claims:*") == []
 
 
+def test_what_is_compared_after_a_decision_on_its_copies_is_decided_as_they_were(
+    pool: Pool, recall: Recall, redis_client: redis.Redis
+) -> None:
+    asked = (("price?", "14 euros"), ("price?", "12 euros"), ("the price?", "14 Euros."), ("its price?", "13 euros"))
+    memories = [remembered(prompt, answer=answer)[0] for prompt, answer in asked]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    wrong, right, copy, another = memories
+    conflicts = Conflicts(redis_client)
+    conflicts.judge(right.pool, right.id, wrong.id, "right")
+
+    note_compared(pool, redis_client, pairs_of(copy, right, another, contradicted=2))
+    note_compared(pool, redis_client, pairs_of(another, right, contradicted=1))
+
+    known = conflicts.rivals(right.pool, [copy.id, another.id])
+    assert known[copy.id] == {right.id: "wrong", another.id: "contradict"}
+    assert known[another.id] == {right.id: "contradict", copy.id: "contradict"}
+    assert conflicts.take_back(right.pool, right.id, copy.id)
+
+
 def test_a_persons_word_stands_against_a_models(pool: Pool, recall: Recall, redis_client: redis.Redis) -> None:
     memory, rival = stored(recall, "mondays", "tuesdays")
     conflicts = Conflicts(redis_client)

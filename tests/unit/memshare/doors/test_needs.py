@@ -337,6 +337,48 @@ def test_what_was_written_from_what_was_found_wrong_needs_somebody_until_that_is
     assert (stale(here), memory.get(derived).status) == ([], "active")
 
 
+def test_of_what_is_stale_as_its_source_was_found_wrong_nobody_is_asked_whether_it_contradicts_what_is_right(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    wrong, right = stated(memory, MONDAYS, TUESDAYS)
+    derived = written_from(memory, wrong, answer="On Mondays it is not.")
+    here.post("/v1/conflicts", json={"memories": [str(wrong), str(right)], "contradict": True, "right": str(right)})
+
+    Conflicts(redis_client).judge("logic", right, derived, "contradict")
+
+    assert [one["kind"] for one in here.get("/v1/needs").json()["needs"]] == ["stale memory"]
+    memory.edit(Edit(id=derived, status="active"))
+    assert [one["kind"] for one in here.get("/v1/needs").json()["needs"]] == ["conflict"]
+
+
+def test_who_is_wrong_and_what_an_answer_copies_is_no_more_word_for_one_of_two(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    right, other = stated(memory, "12 euros.", "15 euros.")
+    answers = (("ada", "14 euros."), ("bob", "14 euros"), ("cy", "14 euros!"))
+    made = [
+        Memory(id=memory_id("logic", who, said), pool="logic", prompt=who, answer=said, submitter=who, created=at + 1,
+               task_id=who if at else None)
+        for at, (who, said) in enumerate(answers)
+    ]  # fmt: skip
+    stood, *tasks = memory.restore(made)
+    links = Conflicts(redis_client)
+    for one in (stood, *tasks):
+        links.judge("logic", right, one, "contradict")
+
+    def speaks() -> set[str | None]:
+        return {one["speaks"] for one in here.get("/v1/needs").json()["needs"]}
+
+    assert speaks() == {"3 submitters say the same, and 1 the same as the other"}
+    memory.restore([one.model_copy(update={"parents": (stood,)}) for one in made[1:]])
+    a_person = "a person gave it so, and a task made the other"
+    assert speaks() == {a_person, None}, "they say what one person said"
+    links.judge("logic", stood, other, "wrong")
+    assert speaks() == {a_person}
+    memory.restore(made[1:])
+    assert speaks() == {"2 submitters say the same, and 1 the same as the other"}, "one of the three was found wrong"
+
+
 def test_a_stale_memory_that_is_being_graded_needs_nobody_and_is_handed_in_once(
     here: TestClient, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
