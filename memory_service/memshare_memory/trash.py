@@ -15,9 +15,9 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import Verdict
-from memshare_memory.memory import CreditSnapshot, ForgottenMemory, Memory
+from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
-from memshare_memory.stores.store import Store
+from memshare_memory.stores.store import Store, by_ids
 
 _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
 
@@ -54,6 +54,11 @@ class Worths:
                 of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
                 verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
                 self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
+
+    def is_wrong(self, memory: Memory) -> bool:
+        """True if a person found it wrong, or it is hidden as its answer was called wrong."""
+        is_called_so = memory.status == "hidden" and called_wrong(self._client, memory) is not None
+        return is_called_so or bool(self._ranking.conflicts.wrong(memory.pool, [memory.id]))
 
     def drop(self, memories: Iterable[Memory]) -> None:
         """Remove credit, conflicts and lift of these memories, as they no longer apply; the lift does not come back."""
@@ -109,6 +114,26 @@ class Trash:
                 for memory in memories
             ]
         )
+
+    def as_known(self, store: Store, item: ForgottenMemory) -> ForgottenMemory:
+        """An item without those causes that hold no more: its source is there again, or no longer found wrong.
+
+        Where the source says something else by now, they hold.
+        """
+        there = by_ids(store, [cause.memory for cause in item.memory.because])
+
+        def holds(cause: Cause) -> bool:
+            source = there.get(cause.memory)
+            if source is None or cause.became == "changed" or any(one.until > cause.at for one in source.history):
+                return True
+            is_failed = cause.became == FAILED and source.why_hidden is not None
+            return is_failed or (cause.became == "found wrong" and self._worths.is_wrong(source))
+
+        left = tuple(filter(holds, item.memory.because))
+        if left == item.memory.because:
+            return item
+        status = "active" if item.memory.status == "stale" and not left else item.memory.status
+        return item.model_copy(update={"memory": item.memory.model_copy(update={"status": status, "because": left})})
 
     def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
         """Remove memories from the pool, with what they were worth and what was made of them."""

@@ -259,7 +259,7 @@ class Curate:
                 free_children(recall, before, FAILED)
             if edit.status == "hidden" and called_wrong(self._client, changed):
                 make_stale(recall, stale_once(recall.store, before, "found wrong"))
-            elif (edit.status == "active" or not changes) and not self._is_wrong(changed):
+            elif (edit.status == "active" or not changes) and not self._worths.is_wrong(changed):
                 free_children(recall, before, "found wrong")
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
@@ -274,17 +274,12 @@ class Curate:
         for one in by_ids(recall.store, lost).values():
             if saying(one.answer) not in says:
                 judge(changed.pool, changed.id, one.id, "right")
-            elif not self._is_wrong(one):
+            elif not self._worths.is_wrong(one):
                 free_children(recall, one, "found wrong")
         again = {right for one in changed.history if saying(one.answer) in says for right in one.lost_to}
         for one in by_ids(recall.store, again).values():
             if saying(one.answer) not in says:
                 judge(changed.pool, changed.id, one.id, "wrong")
-
-    def _is_wrong(self, memory: Memory) -> bool:
-        """True if a person found it wrong, or it is hidden as its answer was called wrong."""
-        is_called_so = memory.status == "hidden" and called_wrong(self._client, memory) is not None
-        return is_called_so or bool(self._ranking.conflicts.wrong(memory.pool, [memory.id]))
 
     def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
         """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""
@@ -358,7 +353,7 @@ class Curate:
             elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
             for each in every.values():
-                if each.id in wrong and not self._is_wrong(each):
+                if each.id in wrong and not self._worths.is_wrong(each):
                     free_children(recall, each, "found wrong")
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:

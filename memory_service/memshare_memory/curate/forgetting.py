@@ -240,11 +240,13 @@ class Forgetting:
     def restore(self, request: RestoreForgotten) -> RestoredMemories:
         """Take memories back out of the trash: their text, score, status and credibility are as they were.
 
-        One whose answer was called wrong meanwhile is hidden, and one of which that was taken back is shown.
+        One whose answer was called wrong meanwhile is hidden, and one of which that was taken back is shown. One that
+        was stale is so no more where its source is there again, or no longer found wrong.
         """
         found = self._asked_for(request)
         pool_has = by_ids(self._pool().store, found.keys())
-        back = {one: item for one, item in found.items() if one not in pool_has}
+        store = self._pool().store
+        back = {one: self._trash.as_known(store, item) for one, item in found.items() if one not in pool_has}
         words = {one: is_called_wrong(self._client, item.memory) for one, item in back.items()}
         write(self._pool, self._client, [item.back(is_wrong=words[one]) for one, item in back.items()])
         there = by_ids(self._pool().store, {rival for item in back.values() for rival in item.rivals})

@@ -103,6 +103,36 @@ def test_what_was_called_wrong_while_it_lay_in_the_trash_comes_back_hidden(
     assert statuses(curate, wrong, child) == ["hidden", "stale"]
 
 
+@pytest.mark.parametrize("how", ["called wrong", "lost", "forgotten", "reworded"])
+def test_what_is_brought_back_is_stale_only_where_its_source_is_still_wrong(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory], call_wrong: CallWrong, how: str
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    if how == "lost":
+        say(curate, right, wrong, right)
+    elif how == "forgotten":
+        call_wrong(wrong)
+        forgetting.forget(Forget(ids=(wrong.id,)))
+    else:
+        call_wrong(wrong)
+    forgetting.forget(Forget(ids=(child.id,)))
+    forgetting.restore(RestoreForgotten(ids=(child.id,)))
+    assert statuses(curate, child) == ["stale"]
+
+    forgetting.forget(Forget(ids=(child.id,)))
+    if how == "lost":
+        say(curate, None, wrong, right)
+    elif how == "forgotten":
+        forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+    changes = {"lost": {}, "reworded": {"answer": "Nobody knows when."}}.get(how, {"status": "active"})
+    curate.edit(Edit(id=wrong.id, **changes))
+    forgetting.restore(RestoreForgotten(ids=(child.id,)))
+
+    assert statuses(curate, child) == ["stale" if how == "reworded" else "active"]
+    assert (curate.get(child.id).because == ()) == (how != "reworded")
+
+
 def test_what_a_person_found_wrong_stays_so_when_the_right_one_is_worded_otherwise(
     curate: Curate, wrote: Callable[..., Memory], redis_client: redis.Redis
 ) -> None:
