@@ -77,6 +77,22 @@ def test_who_says_that_an_accepted_answer_is_wrong_is_told_what_that_did(
     assert told == {"by": "anonymous", "reward": 0.0, "hides": True, "hid": str(kept)}
 
 
+def test_where_what_somebody_found_right_is_called_wrong_the_page_says_so_and_that_the_other_is_not_shown_either(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    other = str(memory.add([NewMemory(pool="logic", prompt="red lamp by the sea", answer="A star.")])[0])
+    ended(backend, kept=shelf["logic"])
+    two = [shelf["logic"], other]
+    here.post("/v1/conflicts", json={"memories": two, "contradict": True, "right": shelf["logic"]})
+
+    page = said_on_the_page(here, "wrong")
+
+    assert (
+        f"Somebody had found it right over memory {other[:8]} : neither is shown, until that is taken back, too."
+        in card(page)
+    )
+
+
 def test_what_was_said_twice_counts_once_and_the_first_word_stands(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
