@@ -41,20 +41,19 @@ def do_to_several(visit: Visit) -> Done | Screen:
     if others and journey:  # they say what was found wrong of its answer, as hiding them has to know
         kept = note_hidden(*at, journey, [one.memory.id for one in others], hidden=status == "hidden")
     others = [one for one in others if one.memory.id not in kept]
-    changed = [(one.memory.id, one.memory.status) for one in others]
-    for one in others:
-        edit(visit.backend, visit.caller, one.memory.id, one.version, status=status)
-    said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(len(changed), 'memory', 'memories')}."
+    now = [edit(*at, one.memory.id, one.version, status=status).memory.status for one in others]
+    said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(now.count(status), 'memory', 'memories')}."
+    said += f" Stale again, until somebody decides: {now.count('stale')}." if "stale" in now else ""
     wrong = [one.called_wrong for one in others if status == "active" and one.called_wrong]
     if wrong and not any(standing(visit.backend, one.memory.id) for one in others):
         said += f" {len(wrong)} of them had been called wrong, and may be remembered again."
     said += standing(visit.backend, next(iter(kept), None))
-    if not changed and not kept:
+    if not others and not kept:
         hidden = "none that says so is shown any more" if journey else "all are hidden already"
         said = f"Nothing was changed: {hidden if status == 'hidden' else 'none is hidden or stale'}."
     journeys = {one.journey or "" for one in wrong} or {name}
     return Done(
-        visit.back or _back(visit), said, _undo(visit, changed, status, journeys.pop() if len(journeys) == 1 else "")
+        visit.back or _back(visit), said, _undo(visit, others, status, journeys.pop() if len(journeys) == 1 else "")
     )
 
 
@@ -86,11 +85,12 @@ def _chosen(visit: Visit) -> list[UUID]:
     return chosen
 
 
-def _undo(visit: Visit, changed: Sequence[tuple[UUID, Status]], status: Status, journey: str) -> str:
-    """Where a POST takes it back; nowhere for a stale memory, which somebody has to decide on."""
-    if not changed or any(before == "stale" for _, before in changed):
+def _undo(visit: Visit, before: Sequence[MemoryReply], status: Status, journey: str) -> str:
+    """Where a POST takes it back; nowhere where one is shown that was stale, or would not be stale again."""
+    some = [one.memory for one in before]
+    if not some or any(one.status == "stale" and (status == "active" or not one.because) for one in some):
         return ""
-    back = {"do": "show" if status == "hidden" else "hide", "id": ",".join(str(one) for one, _ in changed)}
+    back = {"do": "show" if status == "hidden" else "hide", "id": ",".join(str(one.id) for one in some)}
     back |= {"back": visit.back or _back(visit), "journey": journey}
     return f"/pool/several?{urlencode(back, safe=',')}"
 
