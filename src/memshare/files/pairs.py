@@ -31,7 +31,7 @@ def unknown_pools(client: Client, found: PairsFile) -> str:
     if not unknown:
         return ""
     names = ", ".join(f"{one!r} ({lines[one]:,} line{'s' * (lines[one] > 1)})" for one in unknown[:5])
-    return f"nobody has the pool {names}. There are: {', '.join(sorted(known))}."
+    return f"Nobody has the pool {names}. There are: {', '.join(sorted(known))}."
 
 
 def bring_in(client: Client, found: PairsFile) -> Iterator[int]:

@@ -48,14 +48,15 @@ def graded_runs(
         raise BadInput(f"Nothing was imported: lists or objects stand in each other too deep in {name}.") from error
     wrong = [(line, str(one)) for line, one in every if isinstance(one, BadInput)]
     if not runs:
+        begins = "The file" if name == "the file" else name
         expected = (_READ[source].__doc__ or "").removesuffix(".")
         if source == "table" and rows:
             columns = ", ".join(one_line(repr(name)) for name in [*rows[0][1]][:20])
-            said = f"{name} has the columns {columns}. Expected is {expected}."
+            said = f"{begins} has the columns {columns}. Expected is {expected}."
         elif source == "table":
-            said = f"{name} has no rows that can be read. Expected is {expected}."
+            said = f"{begins} has no rows that can be read. Expected is {expected}."
         else:
-            said = f"no run of {source} stands in {name}. Each record is expected to be: {expected}."
+            said = f"No run of {source} stands in {name}. Each record is expected to be: {expected}."
         refuse([said, *(f"{name}:{line}: {fault}" for line, fault in wrong)], "Nothing was imported.")
     return runs + [NO_RUN._replace(places=[f"line {line}"], fault=fault) for line, fault in wrong]
 

@@ -271,7 +271,7 @@ def test_an_import_counts_what_was_new_and_begins_no_pool_by_a_slip_of_the_pen(
 
     refused = terminal.run("memories", "import", str(file), code=2)
 
-    assert "nobody has the pool 'chess' (1 line)" in refused.stderr
+    assert "Nobody has the pool 'chess' (1 line)" in refused.stderr
     assert memory.stats().by_pool == {"poem": 1}
     imported = terminal.json("memories", "import", str(file), "--new-pool")
     doubled = {"doubled": 1, "places": {"the same pair again": ["line 3"]}}

@@ -90,7 +90,7 @@ def test_what_is_not_clear_or_does_not_go_together_is_said_and_nothing_is_done(
     for words, said in [
         (IMPORT, "say it with --at-least"),
         ((*IMPORT, "--at-least", "1", "--agent", "nobody"), "No agent is called 'nobody'"),
-        ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "nobody has the pool 'chess' (2 lines)"),
+        ((*IMPORT[:6], "chess", *IMPORT[8:], "--at-least", "1"), "Nobody has the pool 'chess' (2 lines)"),
         (("memories", "import", str(pairs), "--pool", "logic", "--score", "tone"), "--score: only for graded"),
         (("memories", "import", str(pairs), "--kind", "riddle", "--at-least", "0"), "--at-least, --kind: only for"),
         (("memories", "import", str(pairs), "--facts", "--dry-run"), "leave --dry-run out"),
@@ -188,7 +188,7 @@ def test_a_table_is_known_by_its_header_where_its_name_does_not_say(terminal: Te
 def test_all_that_is_wrong_with_a_pool_is_said_at_once(terminal: Terminal) -> None:
     said = refused(terminal, "prompt,answer\nWhat runs?,A river.\n", "--pool", "museum")
 
-    assert "nobody has the pool 'museum' (1 line)" in said
+    assert "Nobody has the pool 'museum' (1 line)" in said
     assert "No agent answers from this pool: 'museum'" in said
 
 

@@ -263,7 +263,7 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "neither JSON nor a table|no run of langfuse"),
+        (b"", "neither JSON nor a table|No run of langfuse"),
         (b"a\nb\n", "neither JSON nor a table"),
         (b"a,a\nb,c\n", ":1: the header has two columns 'a'"),
         (b"prompt,Prompt\nb,c\n", ":1: the header has two columns 'prompt'"),
@@ -273,7 +273,7 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
         (b'{"id": 1}\n{"id": 1, "id": 2}\n[]\n', ":2: the key 'id' stands twice(.|\n)*:3: expected a JSON object"),
         (b"[" * 100_000, "no JSON"),
         (b'{"id": "1", "input": ' + b'{"a":' * 5_000 + b"1" + b"}" * 5_000 + b"}", "too deep"),
-        (b'{"hello": "world"}', "no run of langfuse stands in .*. Each record is expected to be: a trace"),
+        (b'{"hello": "world"}', "No run of langfuse stands in .*. Each record is expected to be: a trace"),
         ("ä".encode("latin-1"), "not UTF-8"),
         ("{}".encode("utf-16"), "UTF-16"),
         (gzip.compress(b'{"id": "1"}', mtime=0)[:-9], "no whole gzip file"),

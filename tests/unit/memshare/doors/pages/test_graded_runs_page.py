@@ -81,7 +81,7 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
         ("pairs.csv", TABLE + "Was läuft?,Ein Fluß.\n".encode("cp1252"), "pairs.csv:3: byte 6 of the line, 0xe4, is"),
         ("pairs.csv", TABLE.decode().encode("utf-16"), "pairs.csv is UTF-16 text"),
         ("pairs.csv", b"", "The file is empty"),
-        ("pairs.csv", b"prompt\nWhat runs?\n", "the file has the columns 'prompt'. Expected is a row with"),
+        ("pairs.csv", b"prompt\nWhat runs?\n", "The file has the columns 'prompt'. Expected is a row with"),
         ("pairs.csv", b"\x1f\x8b", "pairs.csv is packed with gzip: unpack it first"),
         ("pairs.csv", "prompt".encode("utf-16-le"), "pairs.csv:1: byte 2 of the line, 0x00, is not UTF-8"),
     ],
@@ -151,7 +151,7 @@ def test_the_pool_of_a_row_goes_before_that_of_rows_that_name_none(here: TestCli
 
     said = text_of(sent(here, "pairs.csv", raw, pool="logic"))
 
-    assert "nobody has the pool 'nonesuch' (1 line)" in said
+    assert "Nobody has the pool 'nonesuch' (1 line)" in said
     assert "A stone." in said
 
 
@@ -159,7 +159,7 @@ def test_doubled_rows_and_a_pool_without_agents_are_said_at_the_first_look(here:
     said = text_of(sent(here, "pairs.csv", TABLE + b"What runs?,A river.\n", pool="museum"))
 
     assert "Left out: the same pair again 1 line 3" in said
-    assert "nobody has the pool 'museum' (1 line)" in said
+    assert "Nobody has the pool 'museum' (1 line)" in said
     assert "No agent answers from this pool: 'museum'" in said
 
     lines = b'{"prompt": "What runs?", "answer": "A river."}\n' * 2
@@ -182,7 +182,7 @@ def test_all_kinds_of_faults_of_a_table_are_told_at_the_first_look_and_over_rest
         assert "from which 'stars' on?" in said.replace("\\'", "'")
         assert "line 4: more cells than the header has columns" in said
         assert "line 3: no pool" in said
-        assert "nobody has the pool 'nonesuch' (1 line)" in said.replace("\\'", "'")
+        assert "Nobody has the pool 'nonesuch' (1 line)" in said.replace("\\'", "'")
 
 
 def test_where_nothing_is_new_that_is_said_and_there_is_no_button(here: TestClient) -> None:
