@@ -280,9 +280,9 @@ Send = Callable[[Sequence[NextMessage]], None]
 def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: Iterable[Memory]) -> None:
     """Note of a memory and others that contradict it what people decided of one of the two and copies of the other."""
     conflicts = Conflicts(client)
-    for other in others:
-        is_open = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {}).get(other.id) == "contradict"
-        for one, against in ((memory, other), (other, memory)) if is_open else ():
+    rivals = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {})
+    for other in (each for each in others if rivals.get(each.id) == "contradict"):
+        for one, against in ((memory, other), (other, memory)):
             copies = store.page(Where(pool=one.pool, saying=sayings(one.answer)), AT_ONCE).memories
             for of in conflicts.rivals(one.pool, [copy.id for copy in copies]).values():
                 if (verdict := of.get(against.id, "contradict")) != "contradict":

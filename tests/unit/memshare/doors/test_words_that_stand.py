@@ -53,6 +53,26 @@ def test_undoing_that_all_was_hidden_lifts_no_other_word(
     assert memory.get(one).status == "active"
 
 
+def test_what_was_kept_is_brought_back_as_it_was_before_its_answer_and_its_source_were_called_wrong(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    parents = (UUID(shelf["logic"]),)
+    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada", parents=parents)
+    memory.restore([kept])
+    ended(backend, shelf["logic"], kept=str(kept.id))
+    said_on_the_page(here, "wrong")
+    hide_all(here)
+    assert [memory.get(one).status for one in (UUID(shelf["logic"]), kept.id)] == ["hidden", "hidden"]
+    here.post("/pool/several/forget", data={"id": str(kept.id)}, headers=FROM_PAGE)
+    said_on_the_page(here, "undecided")
+
+    page = text_of(here.post(f"/memories/{kept.id}/restore", headers=FROM_PAGE).text)
+
+    assert "It is back, as it was." in page
+    assert "It is stale" not in page
+    assert [memory.get(one).status for one in (UUID(shelf["logic"]), kept.id)] == ["active", "active"]
+
+
 def test_what_says_a_part_of_a_wrong_answer_alone_is_not_among_what_still_says_so(
     here: TestClient, backend: Backend, memory: MemoryClient
 ) -> None:
