@@ -282,11 +282,11 @@ def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: 
     conflicts = Conflicts(client)
     rivals = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {})
     for other in (each for each in others if rivals.get(each.id) == "contradict"):
-        for one, against in ((memory, other), (other, memory)):
-            copies = store.page(Where(pool=one.pool, saying=sayings(one.answer)), AT_ONCE).memories
-            for of in conflicts.rivals(one.pool, [copy.id for copy in copies]).values():
+        for copied, against in ((memory, other), (other, memory)):
+            copies = store.page(Where(pool=copied.pool, saying=sayings(copied.answer)), AT_ONCE).memories
+            for of in conflicts.rivals(copied.pool, [copy.id for copy in copies]).values():
                 if (verdict := of.get(against.id, "contradict")) != "contradict":
-                    conflicts.judge(one.pool, one.id, against.id, verdict)
+                    conflicts.judge(copied.pool, copied.id, against.id, verdict)
 
 
 def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -> list[NextMessage]:
