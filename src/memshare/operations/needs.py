@@ -175,6 +175,7 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
     (low, high), (least, most) = map(_range, two)
     scores = [round(each.score) for each in two if each.score is not None] if low > most or least > high else ()
     measures: tuple[tuple[Sequence[float], str], ...] = (
+        ([not each.lost_to for each in (one, other)], "a person found the other one wrong"),
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),

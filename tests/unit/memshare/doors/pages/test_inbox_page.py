@@ -21,6 +21,7 @@ from memshare_broker.delivery.dead_letters import UNREADABLE, letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
 from memshare_memory.belief.bandit import Arms, Credit, D
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_scorer.recheck import RECHECKS, Recheck
@@ -303,6 +304,25 @@ def test_of_two_that_say_the_same_the_one_for_which_less_speaks_is_to_be_forgott
     gone = re.search(r'name="memory" value="([^"]+)"[^/]+class="main"', card)
     assert gone is not None
     assert gone[1] == str(two["AB".index(letter)])
+
+
+def test_of_two_that_say_nearly_the_same_the_one_that_was_found_wrong_is_not_the_better(
+    here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    new = [
+        NewMemory(pool="logic", prompt=f"What is lit {at}?", answer=answer, score=score, new_pool=True)
+        for at, (answer, score) in enumerate([("A lamp.", 70), ("A lamp.", 95), ("A candle.", None)])
+    ]
+    one, other, right = memory.add(new)
+    Conflicts(redis_client).judge("logic", right, other, "right")
+    two = {each.memory.id: each for each in memory.judge([one, other])}
+    found = DuplicateReply(memories=(two[one], two[other]), cosine=0.97)
+    looked = DuplicatesReply(pool="logic", looked_at=3, found=1, duplicates=(found,))
+    backend.duplicates["logic"] = (time.monotonic(), looked)
+
+    [card] = articles(here.get("/inbox?kind=duplicate").text)
+
+    assert mains(card) == ["Forget B"]
 
 
 def test_what_repeats_what_was_found_wrong_is_ticked_and_to_be_forgotten_not_graded_again(
