@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import Memory, said, saying, sayings
+from memshare_memory.memory import UNTRIED, Memory, said, saying, sayings
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -63,8 +63,8 @@ class Strength(NamedTuple):
         return (self.proven, round(self.p, 9), self.age) > (other.proven, round(other.p, 9), other.age)
 
     def has_settled(self, other: Strength) -> bool:
-        """True if credits alone show that the other memory is the worse."""
-        return self.p - other.p >= TOLD_APART and other.credits >= CREDITED
+        """True if credits alone show that the other memory is the worse: not of one that none was ever weighed for."""
+        return self.p - other.p >= TOLD_APART and other.credits >= CREDITED and other.p != UNTRIED
 
 
 class Weaker(NamedTuple):

@@ -32,11 +32,9 @@ from memshare_memory.belief.bandit import (
     features,
 )
 from memshare_memory.belief.writers import Reading, Writers
-from memshare_memory.contradictions import Conflicts, Rivals
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import by_ids
-from memshare_memory.trash import by_pool
 
 BEST = 1.5  # of a right answer; the least is 0
 HALF_TRUST = 5  # tasks of a kind after which what is usual for it counts half
@@ -171,12 +169,12 @@ _Task = TypeVar("_Task", AnsweredTask, VerdictTask)
 class Credited(NamedTuple):
     """The memories that there still are, and by pool the evidence that waits, of the task's pools.
 
-    `denied` are the statements that the grade says nothing of, as the answer follows what contradicts them.
+    `unused` are the statements that the grade says nothing of, as the answer does not follow them.
     """
 
     memories: list[Memory]
     evidence: Mapping[str, WaitingEvidence] = {}
-    denied: Collection[UUID] = ()
+    unused: Collection[UUID] = ()
 
 
 class Crediting:
@@ -201,19 +199,21 @@ class Crediting:
         """Credit what a graded task was shown.
 
         A memory with a share in it was judged with the answer, which was found right. Any other earns the score,
-        compared with what is usual for the task's kind, but for a statement that the answer denies.
+        compared with what is usual for the task's kind, but for a statement that the answer does not follow.
         """
         task, score = graded.task, graded.score.total
         there, usual = _there(recall, task.shown), usual_score(self._client, task.pool, task.kind)
         earned = reward_of_score(score, usual)
-        denied = self._denied(task, there)
-        counting = [one for one in _once(task.shown) if one.id not in denied]
+        shown, known = {one.id: one for one in task.shown}, {memory.id: memory for memory in there}
+        told = {name for name, memory in known.items() if memory.is_statement and shown[name].share is None}
+        unused = told.difference(that_count(task.answer, task.prompt, shown, known) if told else ())
+        counting = [one for one in shown.values() if one.id not in unused]
         rewards = [(one, earned if one.share is None else reward_of_verdict(1)) for one in counting]
         words = of_graded(graded, there, usual) if self._learn else []
         if words and task.model and usual.tasks >= HALF_TRUST and not is_from_outside(task):
             self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)
         credited = self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score))
-        return credited._replace(denied=denied)
+        return credited._replace(unused=unused)
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:
         """Credit what each answer was shown that was found right or wrong."""
@@ -260,19 +260,6 @@ class Crediting:
                 encoder=recall.encoder_name,
             )
         return Credited(there, waiting)
-
-    def _denied(self, task: AnsweredTask, there: Sequence[Memory]) -> set[UUID]:
-        """The statements without a share that the answer does not follow, but what is known to contradict them.
-
-        Any other may have told it something in words that it does not have.
-        """
-        shown, known = {one.id: one for one in task.shown}, {memory.id: memory for memory in there}
-        told = [memory for memory in there if memory.is_statement and shown[memory.id].share is None]
-        rivals: dict[UUID, Rivals] = {}
-        for pool, some in by_pool(told) if len(there) > 1 else ():
-            rivals |= Conflicts(self._client).rivals(pool, [memory.id for memory in some])
-        counting = known.keys() & that_count(task.answer, task.prompt, shown, known) if rivals else set()
-        return {name for name, of in rivals.items() if name not in counting and not counting.isdisjoint(of)}
 
     def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
         """True if somebody outside judges their own statement, where others speak, too."""

@@ -86,7 +86,7 @@ class SettleStage:
         if isinstance(task, AgentPair) and not is_known:
             self._count_tries(recall.store, task, graded.score.total)
         self._count_near(recall, journey, graded, credited.memories)
-        unused = {*credited.denied, *(one.id for one in task.shown if one.share == 0)}
+        unused = {*credited.unused, *(one.id for one in task.shown if one.share == 0)}
         is_wrong = (noted(self._client, journey, OPINION) or {"reward": 1})["reward"] < UNDECIDED
         is_well = graded.score.accepted and not is_wrong
         self._note_used([one for one in credited.memories if one.id not in unused], well=is_well)

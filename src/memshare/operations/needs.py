@@ -39,7 +39,7 @@ from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.contradictions import Strength
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import UNTRIED, Cause, Memory, said
+from memshare_memory.memory import Cause, Memory, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
 from memshare_scorer.rubric import rubric_files
@@ -170,8 +170,7 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
     """
     two = (one.memory, other.memory)
     less, more = sorted(Strength(each.credibility.p, 0.0, each.credibility.credits) for each in (one, other))
-    is_told = less.p != UNTRIED and more.has_settled(less)
-    p = [each.credibility.p for each in (one, other)] if is_told else ()
+    p = [each.credibility.p for each in (one, other)] if more.has_settled(less) else ()
     (low, high), (least, most) = map(_range, two)
     scores = [round(each.score) for each in two if each.score is not None] if low > most or least > high else ()
     measures: tuple[tuple[Sequence[float], str], ...] = (

@@ -14,7 +14,6 @@ from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import ALPHA, Arms, GradeOfKind
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import FLOOR, Memory
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
@@ -114,7 +113,7 @@ def test_a_task_credits_once_and_by_its_grade_and_its_verdict_each(
     gone = UUID(int=9)
 
     for journey, score in (("one", 90.0), ("one", 90.0), ("two", 30.0)):
-        settle.run(journey, graded(recall, journey, journey, journey=journey, score=score, shown=[memory.id, gone]))
+        settle.run(journey, graded(recall, journey, "old", journey=journey, score=score, shown=[memory.id, gone]))
     settle.credit(
         VerdictTask(
             journey="one",
@@ -140,7 +139,7 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage,
     ids = [pair.id, statement.id]
 
     for number in range(3):
-        settle.run(f"{number}", graded(recall, f"task {number}", "Yes.", journey=f"{number}", score=10, shown=ids))
+        settle.run(f"{number}", graded(recall, f"task {number}", "Old.", journey=f"{number}", score=10, shown=ids))
         shown = tuple(Shown(id=one, similarity=1) for one in ids)
         by = f"bob {number}"
         settle.credit(VerdictTask(journey=by, pool="poem", prompt="A lamp", submitter=by, shown=shown, verdict=0))
@@ -152,24 +151,22 @@ def test_pairs_are_credited_by_shares_alone(recall: Recall, settle: SettleStage,
 
 
 @pytest.mark.parametrize(
-    ("answer", "is_known", "credited"),
+    ("answer", "credited"),
     [
-        ("It costs 14 euros.", True, [0, 1, 1]),
-        ("It costs 14 euros.", False, [1, 1, 1]),  # nobody said that they contradict each other
-        ("Fourteen, so to speak.", True, [0, 1, 1]),
-        ("More than a dozen.", True, [1, 1, 1]),  # in other words nobody can say which
-        ("It costs 12 euros, not 14 euros.", True, [1, 1, 1]),
+        ("It costs 14 euros.", [0, 1, 0]),
+        ("Fourteen, so to speak.", [0, 1, 0]),
+        ("More than a dozen.", [0, 0, 0]),
+        ("It costs 12 euros, not 14 euros.", [1, 1, 0]),
+        ("Dogs go free.", [0, 0, 1]),
     ],
 )
-def test_a_grade_says_nothing_of_a_statement_that_contradicts_what_the_answer_follows(
-    recall: Recall, settle: SettleStage, redis_client: redis.Redis, answer: str, is_known: bool, credited: list[int]
+def test_a_grade_says_nothing_of_a_statement_that_the_answer_does_not_follow(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, answer: str, credited: list[int]
 ) -> None:
     less, more, other = (
         state(recall, text)
         for text in ("An adult pays 12 euros.", "An adult pays 14 euros.", "Dogs go free on all ships.")
     )
-    if is_known:
-        Conflicts(redis_client).judge("poem", less.id, more.id, "contradict")
     ids = [one.id for one in (less, more, other)]
 
     settle.run("1", graded(recall, "What does it cost?", answer, journey="1", score=90, shown=ids))
@@ -185,7 +182,7 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
     good, harmful = state(recall, "the good one"), state(recall, "the bad one")
     for number in range(100):
         for name, score, shown in (("with", 20, [good.id]), ("without", 10, [])):
-            pair = graded(recall, f"{name} {number}", "x", journey=f"{name} {number}", score=score, shown=shown)
+            pair = graded(recall, f"{name} {number}", "good", journey=f"{name} {number}", score=score, shown=shown)
             settle.run(pair.task.journey, pair)
     assert p_of(ranking, good) > ALPHA
 
@@ -193,7 +190,7 @@ def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_
     for number in range(200):
         arms.add("poem", f"usual {number}", [], graded=GradeOfKind("sonnet", 90))
     for number in range(40):
-        pair = graded(recall, harmful.key, "x", journey=f"harmed {number}", score=5, shown=[harmful.id])
+        pair = graded(recall, harmful.key, "bad", journey=f"harmed {number}", score=5, shown=[harmful.id])
         like_it = (Shown(id=harmful.id, similarity=1),)
         settle.run(
             pair.task.journey,

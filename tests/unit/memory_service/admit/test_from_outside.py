@@ -49,7 +49,7 @@ def say(settle: SettleStage, memory: Memory, verdict: float, journey: str, by: s
 
 
 def offered(recall: Recall, shown: Memory, score: float, journey: str, by: str = "mallory") -> GradedTask:
-    pair = graded(recall, journey, f"{journey}!", score=score, journey=journey, shown=[shown.id], submitter=by)
+    pair = graded(recall, journey, f"Closed, {journey}!", score=score, journey=journey, shown=[shown.id], submitter=by)
     return as_pair(OutsidePair, pair)
 
 
