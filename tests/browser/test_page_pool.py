@@ -100,7 +100,7 @@ def test_a_file_is_looked_at_before_anything_of_it_is_in(
         assert "hands" not in {one.prompt for one in deployment.client.memories.page(ALL).memories}
         require_readable(page)
         page.get_by_role("button", name="Bring 1 new memory in").click()
-        expect(page.locator(".notice.good")).to_contain_text("1 new memory; 1 were there already")
+        expect(page.locator(".notice.good")).to_contain_text("1 new memory; 1 already there")
 
     assert f"A clock. {HOSTILE}\u2028é" in {one.answer for one in deployment.client.memories.page(ALL).memories}
 

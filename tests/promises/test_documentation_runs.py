@@ -46,13 +46,18 @@ OWL, MALLORY = (
      "submitter": submitter, "score": 90}
     for what, submitter in (("an owl", "ada"), ("an eel", "mallory"))
 )  # fmt: skip
-NORWAY = {"pool": "sql", "prompt": "List everybody from Norway in our catalogue of authors.", "submitter": "ben",
-          "answer": "SELECT name, born FROM authors WHERE country = 'Norway' ORDER BY name"}  # fmt: skip
+LONGEST = {
+    "pool": "sql",
+    "prompt": "Name the magnum opus of Zofia Wrobelska, if size is what counts.",
+    "submitter": "ben",
+    "answer": "SELECT books.title, books.pages FROM books JOIN authors ON authors.id = books.author_id"
+    " WHERE authors.name = 'Zofia Wrobelska' ORDER BY books.pages DESC, books.title LIMIT 1",
+}
 FILES = {
     "answers.jsonl": [{"answer": "A heron stood still in the rain,\nAnd thought about fishing again."}],
     "pairs.jsonl": [{"prompt": "What has hands and claps for nobody?", "answer": "A clock."}],
     "tasks.jsonl": [{"agent": "poem", "prompt": "A limerick about a heron", "kind": "limerick"}],
-    "pool.jsonl": [OWL, MALLORY, NORWAY],
+    "pool.jsonl": [OWL, MALLORY, LONGEST],
 }
 PROGRAMS = {
     "README.md": "",
@@ -160,7 +165,7 @@ def test_what_a_page_says_to_type_works(reader: Reader, page: Path) -> None:
             assert said or "memshare " not in block.script, block.place
             if "for one in task.memories" in block.text:
                 shown, answer, score, journey = said.splitlines()
-                assert (shown[5:], answer, score) == (NORWAY["prompt"], NORWAY["answer"], "100.0")
+                assert (shown[5:], answer, score) == (LONGEST["prompt"], LONGEST["answer"], "100.0")
                 assert terminal.json("trace", journey)["outcome"] == "stored"
             if any(words in block.script for words in SAME):
                 assert set(block.text.split()[1:]) <= {*block.script.split(), *said.split()}, said

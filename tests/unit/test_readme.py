@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
+from memshare.demo.gain import divide
+from memshare.demo.text_to_sql import read_questions
 from memshare_broker.settings import Settings
 from memshare_memory.door.client import METHODS
 
@@ -95,6 +97,15 @@ def test_the_front_page_is_read_in_five_minutes() -> None:
 
     assert len(shown.splitlines()) <= 120
     assert len(shown.split()) < 1_100
+
+
+def test_the_ten_lines_ask_what_the_demo_never_does_and_its_pool_answers() -> None:
+    [prompt] = re.findall(r'^prompt = "(.+)"$', text_of(README), re.MULTILINE)
+    questions = read_questions()
+
+    [asked] = [one for one in questions.of("dev") if one.text == prompt]
+
+    assert asked.sql in {one.sql for one in divide(questions, 200).shared}
 
 
 @each_page

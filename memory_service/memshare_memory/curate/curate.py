@@ -193,7 +193,7 @@ class Curate:
             )
             for one in new
         ]
-        self._follow(memories, write(self._pool, self._client, memories, keep_existing=True))
+        self._follow(write(self._pool, self._client, memories, keep_existing=True))
         return [memory.id for memory in memories]
 
     def restore(self, memories: Sequence[Memory]) -> list[UUID]:
@@ -203,7 +203,7 @@ class Curate:
         """
         known = by_ids(self._pool().store, [one.id for one in memories])
         memories = [one.as_stale_as(known.get(one.id)) for one in memories]
-        self._follow(memories, write(self._pool, self._client, memories))
+        self._follow(write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
     def edit(self, edit: Edit) -> Memory:
@@ -264,7 +264,7 @@ class Curate:
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
-            self._follow([changed], [changed])
+            self._follow([changed])
         return changed
 
     def _keep_decided(self, recall: Recall, changed: Memory, lost: Sequence[UUID]) -> None:
@@ -288,14 +288,14 @@ class Curate:
             return changed
         return changed.model_copy(update={"status": "hidden" if now else "active"})
 
-    def _follow(self, memories: Sequence[Memory], new: Sequence[Memory]) -> None:
-        """Send what follows from memories that were written; `new` are those that say something new."""
+    def _follow(self, new: Sequence[Memory]) -> None:
+        """Send what follows from memories that were written and say something new."""
         store = self._pool().store
         self._send(comparisons(store, self._client, new))
         if self._lessons:
             self._send([*self._lessons.of_brought(self._pool(), new)])
         if self._concepts:
-            self._send([extraction(memory) for memory in needing(store, memories)])
+            self._send([extraction(memory) for memory in needing(store, new)])
 
     def drop_damaged(self, ids: Sequence[UUID]) -> list[UUID]:
         """Remove what cannot be read; returns what was removed, which leaves out every memory that can be read."""

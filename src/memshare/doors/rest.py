@@ -246,7 +246,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+    is_wrong = error.status_code == 404 or (error.status_code == 405 and request.method == "GET")
+    if is_wrong and "text/html" in request.headers.get("accept", ""):
         unknown: Response = await request.app.state.unknown(request)
         return unknown
     headers = dict(error.headers or {})

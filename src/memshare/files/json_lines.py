@@ -297,5 +297,6 @@ def read_messages(file: Path) -> list[dict[str, Any]]:
 def refuse(faults: Sequence[str], so: str) -> None:
     """Raises `BadInput` that names the first wrong lines, if there are any; `so` is what follows from it."""
     if faults:
-        more = f"\n… and {len(faults) - SHOWN_FAULTS} more lines" if len(faults) > SHOWN_FAULTS else ""
+        left = len(faults) - SHOWN_FAULTS
+        more = f"\n… and {left:,} more line{'s' * (left > 1)}" if left > 0 else ""
         raise BadInput(f"{so}\n" + "\n".join(faults[:SHOWN_FAULTS]) + more)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,17 @@ from pydantic import ValidationError
 
 from memshare.client.client import Client
 from memshare.client.pools import pools_known, require_kind
-from memshare.files.json_lines import NoExample, as_pair, beginning, read_bytes, read_lines, read_object, refuse
+from memshare.files.json_lines import (
+    ANSWER,
+    PROMPT,
+    NoExample,
+    as_pair,
+    beginning,
+    read_bytes,
+    read_lines,
+    read_object,
+    refuse,
+)
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.presence import AgentCard
 from memshare_broker.settings import PROMPT_LIMIT
@@ -144,6 +155,8 @@ def pairs_of(
         except ValidationError as error:
             is_trace = not value.keys().isdisjoint(("input", "inputs", "output", "outputs", "traceId", "sample_id"))
             hint = " Graded runs of another tool are named as such: --from." * is_trace
+            other = sorted(value.keys() & {*PROMPT[1:], *ANSWER[1:]})
+            hint = hint or f" Rows with such names are read with --from table: {', '.join(other)}." * bool(other)
             faults.append((number, readable(error, "the memory") + hint))
         except BadInput as error:
             faults.append((number, str(error)))
@@ -158,6 +171,7 @@ _OF_TEXT = "Text is for `memshare memories import`, called NAME.txt, .md, .html 
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement
+_HEADING = re.compile(r"#{1,6}([ \t].*)?|.+\n(=+|-+)")  # of Markdown; alone it states nothing
 
 
 def is_document(file: Path) -> bool:
@@ -171,7 +185,10 @@ def is_document(file: Path) -> bool:
 
 
 def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_LIMIT) -> PairsFile:
-    """A statement for each paragraph of the main text; long ones are cut where a sentence ends."""
+    """A statement for each paragraph of the main text; long ones are cut where a sentence ends.
+
+    A heading of Markdown with nothing directly below it is none.
+    """
     from memshare_agents.reasoning.sources.documents import SUFFIXES
     from memshare_agents.reasoning.sources.extract_text import page_of, pieces
 
@@ -183,7 +200,9 @@ def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_L
         text = page_of(str(file), raw, kind).text
     except GiveUp as error:
         raise BadInput(str(error)) from error
-    parts = [" ".join(part.split()) for part in text.split("\n" if kind == "html" else "\n\n")]
+    split = text.split("\n" if kind == "html" else "\n\n")
+    is_markdown = file.suffix.lower() == ".md"
+    parts = [" ".join(part.split()) for part in split if not (is_markdown and _HEADING.fullmatch(part.strip()))]
     longest = min(LONGEST_STATEMENT, limit)
     said = [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]
     found = PairsFile([], [], {}, {})

@@ -130,7 +130,8 @@ class Hints:
         missing = [queue for queue in self._queues if queue not in served]
         if missing:
             names = " ".join(missing)
-            self.say(f"No worker serves {', '.join(missing)} yet. Start `memshare up`, or `memshare worker {names}`.")
+            start = f"Start `memshare up` (again, if it runs), or `memshare worker {names}`."
+            self.say(f"No worker serves {', '.join(missing)} yet. {start}")
         with reaching(self._client.settings.redis):
             parked = self._client.ledger.parked.all()
         ids = waiting | {str(derived_id(one, SCORE.name)) for one in waiting} if parked else set()

@@ -29,6 +29,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoriesShown
 from memshare.operations.serving import serves
+from memshare.terminal.ids import find_task
 from memshare_agents.answering import build_prompt
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.delivery.hops import ANSWER
@@ -87,7 +88,7 @@ def again(
     backend: Backend, caller: Caller, journey_id: JourneyId, memories: MemoriesShown = None, remember: bool = True
 ) -> Accepted:
     """Submit the task of a journey again; raises `BadInput` for a journey that no agent of memshare answers."""
-    own_journey(backend, caller, journey_id)
+    journey_id = own_journey(backend, caller, journey_id).id
     with backend.reaching():
         task = backend.client.ledger.journey(journey_id).get("task")
     if task is None or task["stage"] != ANSWER.name:
@@ -135,10 +136,13 @@ def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyRep
 def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
     """A journey that the caller may see: its own, and who watches or curates sees all of its pools.
 
-    Raises `NotFound` for any other id.
+    Its first digits do where they mean one alone. Raises `NotFound` for any other id.
     """
     try:
-        journey = backend.client.journey(journey_id)
+        try:
+            journey = backend.client.journey(journey_id)
+        except BadInput:  # looked up last, as that reads every key there is
+            journey = backend.client.journey(find_task(backend.client, journey_id))
     except BadInput as error:
         raise _unknown(journey_id) from error
     if not is_seen(backend, caller, journey):
@@ -177,6 +181,7 @@ async def follow(backend: Backend, caller: Caller, journey_id: str, seconds: flo
     last = None
     while True:
         journey = await to_thread.run_sync(own_journey, backend, caller, journey_id)
+        journey_id = journey.id
         if journey != last:
             last, pause = journey, FIRST_LOOK
             yield journey
@@ -209,7 +214,7 @@ def prompt(backend: Backend, caller: Caller, journey_id: JourneyId) -> PromptRep
 @serves(Journeys.cancel, right="submit")
 def cancel(backend: Backend, caller: Caller, journey_id: JourneyId) -> Cancelled:
     """Cancel an unfinished journey; says what became of that."""
-    own_journey(backend, caller, journey_id)
+    journey_id = own_journey(backend, caller, journey_id).id
     outcome = backend.client.cancel(journey_id)
     audit(caller, "cancel", journey=journey_id, outcome=outcome)
     return Cancelled(id=journey_id, outcome=outcome)

@@ -37,6 +37,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoryForm
 from memshare.operations.serving import DESTROYS, serves, tool
+from memshare.terminal.ids import find_memory
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Name
@@ -170,6 +171,14 @@ def _page(backend: Backend, caller: Caller, request: TrashRequest) -> TrashPage:
 def get(backend: Backend, caller: Caller, memory_id: UUID) -> MemoryReply:
     """A memory and its worth so far; raises `NotFound`."""
     return _reply(backend, _judged(backend, caller, memory_id))
+
+
+def whole_id(backend: Backend, typed: str) -> UUID:
+    """The id of a memory, of which the first 8 digits do; raises `NotFound` for what means none, or several."""
+    try:
+        return find_memory(backend.client, typed)
+    except BadInput as error:
+        raise NotFound(f"No memory, or more than one, has the id {typed!r}.") from error
 
 
 @serves(Memories.add, right="curate")

@@ -231,6 +231,11 @@ def test_a_file_in_another_encoding_is_refused_with_its_line(
         read_tasks(client, file, {"agent": "poem"}, "run")
 
 
+def test_a_file_without_tasks_is_refused(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"tasks\.jsonl is empty"):
+        read_tasks(client, written(tmp_path), {"agent": "poem"}, "run")
+
+
 @pytest.mark.parametrize(
     ("table", "expected"),
     [

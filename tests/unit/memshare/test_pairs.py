@@ -87,6 +87,8 @@ def test_of_many_wrong_lines_the_first_are_shown_and_the_others_counted(tmp_path
     lines = str(caught.value).splitlines()
     assert len(lines) == 1 + SHOWN_FAULTS + 1
     assert lines[-1] == "… and 3 more lines"
+    with pytest.raises(BadInput, match=r"… and 1 more line$"):
+        read_pairs(write(tmp_path, *["{"] * (SHOWN_FAULTS + 1)), None, POOLS)
 
 
 def test_a_line_ends_where_the_file_says_so_and_not_inside_a_text(tmp_path: Path) -> None:
@@ -140,6 +142,24 @@ def test_a_text_is_a_document_unless_it_begins_as_lines_do(tmp_path: Path) -> No
     assert is_document(tmp_path / "prose.TXT")
     assert not is_document(tmp_path / "lines.txt")
     assert read_statements(tmp_path / "prose.TXT", "poem", "ada").left_out == {SAME: ["passage 2"]}
+
+
+def test_a_heading_of_markdown_alone_is_no_statement(tmp_path: Path) -> None:
+    text = "# Handbook\n\nLamps\n=====\n\n## Holidays\nThirty days.\n\n#1 is the best lamp.\n\n# \n"
+    for name in ("handbook.md", "handbook.txt"):
+        (tmp_path / name).write_text(text)
+
+    pairs = read_statements(tmp_path / "handbook.md", "poem", "ada").pairs
+
+    assert [one.answer for one in pairs] == ["## Holidays Thirty days.", "#1 is the best lamp."]
+    assert "# Handbook" in {one.answer for one in read_statements(tmp_path / "handbook.txt", "poem", "ada").pairs}
+
+
+def test_a_line_with_the_names_of_a_table_is_told_how_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "faq.jsonl").write_text('{"question": "What burns?", "answer": "A lamp."}\n')
+
+    with pytest.raises(BadInput, match=r"--from table: question"):
+        read_pairs(tmp_path / "faq.jsonl", "poem", POOLS)
 
 
 def test_lines_that_end_as_on_windows_are_read(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ class TaskLine:
     body: dict[str, Any]
 
 
+_SUCH = '{"agent": "logic", "prompt": "…"}'
+
+
 def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -> tuple[list[TaskLine], list[str]]:
     """The tasks of a file, and what is wrong with its other lines. A line's own fields win over the defaults.
 
@@ -61,7 +64,9 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
         seen[said] += 1
         return str(derived_id("line", run, *said, str(seen[said] - 1))), agent, body
 
-    found, faults = read_objects(file, "the line", made, '{"agent": "logic", "prompt": "…"}')
+    found, faults = read_objects(file, "the line", made, _SUCH)
+    if not found and not faults:
+        raise BadInput(f"{file} is empty: expected lines such as {_SUCH}, or a table, called NAME.csv.")
     return [TaskLine(number, *line) for number, line in found], faults
 
 

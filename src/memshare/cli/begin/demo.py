@@ -45,8 +45,8 @@ def demo(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the data in this new folder. [default: MEMSHARE_DATA with -demo at its end, which the next demo "
-            "empties; with --agents, --agent and --concepts a temporary one]"
+            help="Keep the data in this new folder. [default: MEMSHARE_DATA with -demo at its end, or itself if a demo "
+            "made it, which the next demo empties; with --agents, --agent and --concepts a temporary one]"
         ),
     ] = None,
     tasks: Annotated[

@@ -160,7 +160,7 @@ STUDENT = "a student that knows no SQL and copies the nearest memory"
 
 def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> None:
     """Play it in `data`, or in a folder of the demo's own, which stays."""
-    folder = new_folder(data) if data is not None else _own_folder()
+    folder = new_folder(data) if data is not None else own_folder()
     questions = read_questions()
     parts = divide(questions, tasks, seed)
     agents = folder / "agents"
@@ -263,10 +263,11 @@ def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
     )
 
 
-def _own_folder() -> Path:
-    """The demo's folder beside that of the settings, emptied but for the exported encoder."""
+def own_folder() -> Path:
+    """The demo's folder, that of the settings or beside it, emptied but for the exported encoder."""
     known = load_settings(kind=OwnSettings).data
-    folder = known.with_name(f"{known.name}-demo")
+    is_its = (known / MADE).exists()  # as after the `export` that the demo prints
+    folder = known if is_its else known.with_name(f"{known.name}-demo")
     if folder.exists():
         if any(folder.iterdir()) and not (folder / MADE).exists():
             raise BadInput(f"{str(folder)!r} is not of the demo: move it away, or name a new folder with --data.")

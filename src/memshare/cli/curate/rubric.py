@@ -90,7 +90,10 @@ def approve(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Approve a rubric after reading it, so that answers are graded by it. An edit takes the approval away.
+    """Approve a rubric after reading it, so that answers are graded by it.
+
+    The approval is of its domain and its criteria, with their ranges and all texts: an edit of these takes it away.
+    The threshold is not covered, as it says what is remembered, and not what an answer is worth.
 
     Of a rubric that was drafted it shows what was proposed, what was thought of it, and what was taken and why.
 

@@ -301,7 +301,7 @@ def import_memories(
         more = {"left_out": left_out, "doubled": doubled, "places": found.left_out, "dry_run": dry_run}
         print_json({"imported": each, "new": new, "there": each - new} | {what: n for what, n in more.items() if n})
         return
-    said = "Nothing was done. It would import" if dry_run else "Imported"
+    said = "Nothing was done. It would import" if dry_run else "Imported" if new else "Nothing new in"
     console.print(f"{said} {counted(each)}: {new:,} new, {each - new:,} there already.")
     for why, places in found.left_out.items():
         console.print(f"{len(places):,} left out: {why} ({short(', '.join(places))}).")

@@ -104,7 +104,8 @@ def _submitters(pool: PoolStatus) -> str:
     best = sorted(pool.submitters.items(), key=lambda pair: -pair[1].words)[:MOST_SUBMITTERS]
     how = {name: "" if one.proven else " (unproven)" for name, one in best} | dict.fromkeys(pool.trusted, " (trusted)")
     told = [
-        f"{name} {one.worth:+.2f} ± {one.error:.2f} of {counted(one.words, 'word')}{how[name]}" for name, one in best
+        f"{name} {round(one.worth, 2) + 0.0:+.2f} ± {one.error:.2f} of {counted(one.words, 'word')}{how[name]}"
+        for name, one in best
     ]
     more = len(pool.submitters) - len(best)
     return " · ".join([*told, f"and {more} more" if more else ""]).rstrip(" ·") or "–"

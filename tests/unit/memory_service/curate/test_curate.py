@@ -11,6 +11,7 @@ import redis
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from memshare_broker.delivery.hops import EXTRACT, NextMessage
 from memshare_broker.errors import BadInput
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.belief.bandit import Credit, in_general
@@ -50,6 +51,20 @@ def test_what_is_added_can_be_found_counted_and_read(store: Store, curate: Curat
     assert curate.get(one).score == 90
     assert [hit.memory.id for hit in found(recall, "a lamp", 3, "dense")] == [one]
     assert curate.get(other).prompt == "old shoe"
+
+
+def test_concepts_are_asked_for_once_however_often_a_memory_is_brought_in(
+    pool: Pool, redis_client: redis.Redis
+) -> None:
+    sent: list[NextMessage] = []
+    curate = Curate(pool, redis_client, sent.extend, concepts=True)
+    exported = memory("old shoe", pool="poem")
+
+    for _ in range(2):
+        curate.add([pair("red lamp")])
+        curate.restore([exported])
+
+    assert [one.hop for one in sent].count(EXTRACT) == 2
 
 
 def test_adding_twice_is_the_same_as_once(store: Store, curate: Curate) -> None:

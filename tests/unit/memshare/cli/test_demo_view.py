@@ -36,6 +36,21 @@ def play(view: DemoView) -> None:
             view.see(stage)
 
 
+def test_the_demo_of_somebody_who_went_on_with_its_folder_begins_anew_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path / "data"))
+    first = demo_gain.own_folder()
+    (first / "agents").mkdir()
+    monkeypatch.setenv("MEMSHARE_DATA", str(first))
+    monkeypatch.setenv("MEMSHARE_AGENTS_DIR", str(first / "agents"))
+
+    again = demo_gain.own_folder()
+
+    assert (first, again) == (tmp_path / "data-demo", first)
+    assert not (first / "agents").exists()
+
+
 @pytest.mark.parametrize("plain", [True, False])
 def test_each_stage_ends_with_its_share(plain: bool) -> None:
     console = TextConsole()

@@ -49,6 +49,22 @@ def test_a_token_lists_its_own_and_with_curate_all_of_its_pools(here: TestClient
     assert [one["id"] for one in curator.get("/v1/journeys").json()["journeys"]] == [own, here_id]
 
 
+def test_the_first_digits_of_an_id_find_a_journey_and_a_memory_of_the_callers_own(
+    here: TestClient, tokened: Tokened, shelf: dict[str, str]
+) -> None:
+    task_id = here.post("/v1/tasks", json={**TASK, "prompt": "What has hands?"}).json()["id"]
+
+    found = here.get(f"/v1/journeys/{task_id[:8]}", params={"wait": 0}).json()
+    page, memory = here.get(f"/journeys/{task_id[:8]}"), here.get(f"/memories/{shelf['logic'][:8]}")
+    cancelled = here.delete(f"/v1/journeys/{task_id[:8]}").json()
+
+    assert (found["id"], cancelled["id"]) == (task_id, task_id)
+    assert (page.status_code, memory.status_code) == (200, 200)
+    assert (f"/journeys/{task_id}/cancel" in page.text, "A light." in memory.text) == (True, True)
+    assert here.get(f"/v1/journeys/{task_id[:7]}").status_code == 404
+    assert tokened("viewer", "submit").get(f"/v1/journeys/{task_id[:8]}").status_code == 404
+
+
 def test_a_task_is_given_again_without_memories_and_as_the_callers_own(here: TestClient, tokened: Tokened) -> None:
     first = here.post("/v1/tasks", json={**TASK, "kind": "riddle", "memories": 5}).json()["id"]
     again = here.post(f"/v1/journeys/{first}/again", json={"memories": 0, "remember": False}).json()["id"]

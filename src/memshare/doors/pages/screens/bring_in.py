@@ -51,5 +51,5 @@ def import_file(visit: Visit) -> Done | Screen:
     if not is_seen:
         shown = form if found.refused else wanted
         return Screen("import", {"pools": visit.pools or (), "form": shown, "found": found})
-    said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} were there already."
+    said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} already there."
     return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")

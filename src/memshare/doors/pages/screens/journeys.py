@@ -40,6 +40,7 @@ ORDERS: dict[str, Callable[[BriefJourney], float]] = {  # the highest first; aft
 }
 
 
+@PAGES.screen("/journeys")  # a journey's address, cut short
 @PAGES.screen("/")
 def recent(visit: Visit) -> Screen:
     """The latest journeys, and the box."""

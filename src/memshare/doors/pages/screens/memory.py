@@ -16,7 +16,7 @@ from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.decisions import submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
-from memshare.operations.memories import changes, edit, forget, get, preview, restore
+from memshare.operations.memories import changes, edit, forget, get, preview, restore, whole_id
 from memshare.operations.opinions import called_wrong_in, note_hidden, says_so, standing
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
@@ -252,7 +252,4 @@ def _children(visit: Visit, memory: Memory) -> dict[str, object]:
 
 
 def _id(visit: Visit) -> UUID:
-    try:
-        return UUID(visit.path["id"])
-    except ValueError as error:
-        raise NotFound(f"No memory has the id {visit.path['id']!r}.") from error
+    return whole_id(visit.backend, visit.path["id"])

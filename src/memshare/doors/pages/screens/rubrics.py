@@ -82,14 +82,15 @@ def withdraw(visit: Visit) -> Done:
 def _values(visit: Visit, missing: str = "") -> dict[str, object]:
     backend, caller = visit.backend, visit.caller
     shown = rubric(backend, caller, visit.path["name"])
-    beside = visit.field("beside")
+    beside, own = visit.field("beside"), find_rubric(shown.name, backend.settings.agents_dir)
     there = [one for one in agents(backend, caller) if one.rubric]
     answered = with_answers(backend, caller) if caller.may("admin") else frozenset()
     # Those with answers come first, and of these whose file names the rubric.
     ranked = sorted(there, key=lambda one: (one.name not in answered, one.rubric != shown.name))
     return {
         "rubric": shown,
-        "approval": find_rubric(shown.name, backend.settings.agents_dir).approval if shown.approved else None,
+        "approval": own.approval if shown.approved else None,
+        "by_programs": all(one.check for one in own.criteria),
         "beside": rubric(backend, caller, beside) if beside else None,
         "others": [one.name for one in rubrics(backend, caller) if one.name != shown.name],
         "agents": there,

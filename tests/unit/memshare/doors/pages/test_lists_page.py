@@ -33,6 +33,9 @@ def test_an_address_without_a_page_is_a_page_with_the_menu_and_for_programs_a_pr
     assert "<title>Not found" in page.text
     assert '<nav aria-label="Screens">' in page.text
     assert '<nav aria-label="Screens">' in here.get("/journeys/unknown").text
+    assert '<nav aria-label="Screens">' in here.get("/pool/several", headers=BROWSER).text
+    assert here.get("/journeys/", headers=BROWSER).text.count("<h1>Journeys</h1>") == 1
+    assert here.get("/pool/several").json()["title"] == "Method Not Allowed"
     assert here.get("/nope").json()["title"] == "Not Found"
     tokened("viewer", "recall")
     stranger = here.get("/nope", headers=BROWSER, follow_redirects=False)

@@ -50,6 +50,18 @@ def test_an_agent_with_answers_is_chosen_first(here: TestClient, backend: Backen
     assert "No answer was graded lately" not in text_of(page)
 
 
+def test_a_trial_by_programs_alone_is_told_to_take_no_call(here: TestClient, strict: Rubric, tmp_path: Path) -> None:
+    costs = "Each takes a grading by the scorer's model."
+    assert costs in text_of(here.get("/rubrics/strict").text)
+
+    wit = strict.criteria[0].model_copy(update={"check": "memshare_scorer.checks.texts:contains"})
+    write(strict.model_copy(update={"criteria": (wit,)}), tmp_path / "agents" / "exact.rubric.toml")
+
+    page = text_of(here.get("/rubrics/exact").text)
+    assert "Programs alone grade by it, so no model is called." in page
+    assert costs not in page
+
+
 def test_of_two_agents_with_answers_that_of_the_rubric_is_chosen(here: TestClient, backend: Backend) -> None:
     answered_by(backend, "logic", "t1")
     answered_by(backend, "plan", "t2")

@@ -26,6 +26,8 @@ from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Shown, Usage
 from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
+from memshare_memory.curate.requests import NewMemory
+from memshare_memory.door.client import MemoryClient
 from memshare_trainer.labels import Labeller
 from memshare_trainer.learn import LearnStage
 from tests.support.lessons import ENCODER, FormLabeller, helps, lesson
@@ -78,6 +80,16 @@ def answer_of(here: TestClient) -> str:
     found = re.search(r'aria-label="The answer".*?</section>', here.get("/worth").text, re.DOTALL)
     assert found
     return text_of(found[0])
+
+
+def test_a_query_is_compared_in_the_pool_with_most_memories_unless_another_is_chosen(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    memory.add([NewMemory(pool="poem", answer="Another.", new_pool=True)])
+
+    form = here.get("/worth").text.split('<select id="pool"')[1].split("</select>")[0]
+
+    assert re.findall(r"<option>(\w+)", form)[0] == "poem"
 
 
 def test_before_anything_was_withheld_the_page_says_how_many_tasks_it_takes(here: TestClient) -> None:
