@@ -13,7 +13,7 @@ Forgetting a submitter's tasks does not undo what they counted here: chance put 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
 from random import Random
@@ -303,6 +303,18 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
             )
         )
     return found
+
+
+def most_usual(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> int:
+    """The most graded tasks that a model of a pool, none of those `without`, was shown the usual number of."""
+    found = [client.hgetall(how_many_key(pool)) for pool in pools]
+    of = [(str(field).split(_BETWEEN), text) for one in found for field, text in one.items()]
+    counts = [
+        together(read_sides(text)).tasks
+        for (number, model, kind), text in of
+        if number == str(USUAL) and kind == _ALL and model not in without
+    ]
+    return int(max(counts, default=0))
 
 
 def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:
