@@ -308,11 +308,9 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
 def most_usual(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> int:
     """The most graded tasks that a model of a pool, none of those `without`, was shown the usual number of."""
     rows = [row for pool in pools for row in client.hgetall(how_many_key(pool)).items()]
-    named = [(str(field).split(_BETWEEN), together(read_sides(text)).tasks) for field, text in rows]
-    usual = str(USUAL), _ALL
-    return int(
-        max((n for (number, model, kind), n in named if (number, kind) == usual and model not in without), default=0)
-    )
+    named = [(*str(field).split(_BETWEEN), text) for field, text in rows]
+    usual = [text for number, model, kind, text in named if number == str(USUAL) and not kind and model not in without]
+    return int(max((together(read_sides(text)).tasks for text in usual), default=0))
 
 
 def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:
