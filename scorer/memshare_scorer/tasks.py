@@ -103,6 +103,8 @@ class ScoreStage:
     places: Places = field(default_factory=lambda: Places(32))
     note_unsure: Callable[[str, str, bool], None] = lambda _model, _rubric, _unsure: None
     """Is told of each grading by a model whether it was unsure, with the model and the rubric."""
+    note_ungraded: Callable[[str], None] = lambda _journey: None
+    """Is told of each task that is not to be remembered, and that nobody can grade."""
     metering_later: Metering | None = None
     """The same as `metering` for tasks of the lowest priority, where they may wait for a batch."""
 
@@ -152,11 +154,11 @@ class ScoreStage:
                 "rubric",
             )
         if not has_model(self.chat) and not is_checked(rubric, task.kind):
-            return _not_graded(rubric, task)
+            return self._noted(task, _not_graded(rubric, task))
         try:
             score = self._grade(journey, task, rubric)
         except NotGraded as error:
-            return _ungraded(task, str(error))
+            return self._noted(task, _ungraded(task, str(error)))
         graded = GradedTask(task=task, score=score)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
@@ -167,6 +169,11 @@ class ScoreStage:
         return Outcome(
             score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted if is_answer else ()
         )
+
+    def _noted(self, task: AnyPair, outcome: Outcome) -> Outcome:
+        if isinstance(task, AgentPair) and not task.remember:
+            self.note_ungraded(task.journey)
+        return outcome
 
     def _grade(self, journey: str, task: AnyPair, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if isinstance(task, SeedPair) else self.seeds_mean)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from memshare_broker.app import SCORER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE, SCORE
+from memshare_broker.delivery.journey_records import note_unremembered
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared, CompareTask
@@ -39,6 +40,7 @@ def _scoring(settings: Settings) -> ScoreStage:
         agents,
         Places(settings.concurrency, lambda: ledger.open_in(SCORER_QUEUE)),
         lambda model, rubric, unsure: note_grade(client, model, rubric, unsure=unsure),
+        functools.partial(note_unremembered, client),
         open_deferring(settings, settings.model_for("scorer"), SCORE),
     )
 

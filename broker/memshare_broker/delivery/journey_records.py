@@ -30,7 +30,7 @@ TAKEN_BACK = "taken back"
 ALSO_HID = "also hid"
 """Field of the memories that were hidden as they say the same as an answer that somebody called wrong."""
 UNREMEMBERED = "memshare:unremembered"
-"""Sorted set: the last thousand graded tasks of which nothing is remembered, by the time at which they were graded."""
+"""Sorted set: the last thousand tasks of which nothing is remembered, by when they were graded, or could not be."""
 DECIDED = "decided"
 """Field of who tried it again last after it was given up, or dropped it."""
 SHORTEST = 100  # characters; what is shorter gains nothing
@@ -126,7 +126,7 @@ def recent(client: redis.Redis, most: int = 0, of: str = RECENT) -> list[str]:
 
 
 def note_unremembered(client: redis.Redis, journey: str) -> None:
-    """Note a graded task that is not to be remembered, so that others do not push out what it measured."""
+    """Note a task that is not to be remembered and had its turn at the scorer, so that others do not push it out."""
     client.zadd(UNREMEMBERED, {journey: time.time()})
     client.zremrangebyrank(UNREMEMBERED, 0, -1001)
 

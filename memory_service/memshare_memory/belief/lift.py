@@ -13,7 +13,7 @@ Forgetting a submitter's tasks does not undo what they counted here: chance put 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from hashlib import blake2b
 from math import sqrt
 from random import Random
@@ -303,6 +303,14 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
             )
         )
     return found
+
+
+def most_usual(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> int:
+    """The most graded tasks that a model of a pool, none of those `without`, was shown the usual number of."""
+    rows = [row for pool in pools for row in client.hgetall(how_many_key(pool)).items()]
+    named = [(*str(field).split(_BETWEEN), text) for field, text in rows]
+    usual = [text for number, model, kind, text in named if number == str(USUAL) and not kind and model not in without]
+    return int(max((together(read_sides(text)).tasks for text in usual), default=0))
 
 
 def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare_broker.wire.messages import Message, Turn
-from memshare_memory.belief.lift import Tried, Way
+from memshare_memory.belief.lift import BEGIN_AFTER, Tried, Way
 from memshare_memory.memory import Status
 
 
@@ -163,6 +163,17 @@ class HelpReply(Message):
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
     )
+    no_grade: int = Field(default=0, description="questions asked both ways and left out: a side ended without a grade")
+    no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
+    no_grade_without: int = Field(default=0, description="and those without a grade without memories")
+    is_fair: bool = Field(
+        default=True,
+        description="false where far more questions ended without a grade on one side: the difference is no finding",
+    )
+    begun: int | None = Field(
+        default=None,
+        description="until chance takes a number of memories: graded tasks that were shown three, of the 20 it takes",
+    )
     needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
     left_out: tuple[str, ...] = Field(
         default=(), description="of all tasks: what only copies memories, where a model of one's own has answered, too"
@@ -176,9 +187,17 @@ class HelpReply(Message):
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
         if self.difference is not None:
-            return f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f}){self.so_far}"
+            figure = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
+            return (
+                f"{figure}{self.so_far}"
+                if self.is_fair
+                else f"no fair comparison: {self.so_far[2:]}; the others {figure}"
+            )
         if self.needs:
             return f"not measured: it needs {self.needs}"
+        if self.begun is not None:
+            first = f"chance begins once {BEGIN_AFTER} graded tasks of a pool and model were shown three memories"
+            return f"too early: {first}, so far {self.begun}; then it takes some {self.more:,} more tasks"
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 9.5 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
@@ -188,9 +207,13 @@ class HelpReply(Message):
     @property
     def so_far(self) -> str:
         """How many of the questions have both answers, while some have one, and how many are left out; else nothing."""
-        asked = (self.asked or 0) - self.shown_none
-        so_far = f", so far {self.tasks:,} of {asked:,}" if asked > self.tasks else ""
-        return f"{so_far}, {self.shown_none:,} left out as shown no memory" if self.shown_none else so_far
+        asked = (self.asked or 0) - self.shown_none - self.no_grade
+        said = [f"so far {self.tasks:,} of {asked:,}"] if asked > self.tasks else []
+        said += [f"{self.shown_none:,} left out as shown no memory"] if self.shown_none else []
+        if self.no_grade:
+            sides = f"{self.no_grade_shown:,} with memories, {self.no_grade_without:,} without"
+            said.append(f"{self.no_grade:,} of {self.no_grade + self.tasks:,} left out: no grade, {sides}")
+        return "".join(f", {one}" for one in said)
 
     @property
     def compared(self) -> str:
@@ -219,16 +242,29 @@ class StatsReply(Message):
         more or less does is none of these.
         """
         every = [one for one in self.helps if one.agent is None and one.way != "one withheld"]
-        known = {one.way: one for one in every if one.difference is not None}
+        known = {one.way: one for one in every if one.difference is not None and one.is_fair}
         chance, same = known.get("all withheld"), known.get("same questions")
         if chance and not (same and same.tasks >= MANY_MORE * min(chance.tasks, chance.tasks_without)):
             return chance
-        return min(every, key=lambda one: (one.difference is None, one.more or math.inf), default=None)
+        return min(
+            every, key=lambda one: (one.way not in known, one.difference is None, one.more or math.inf), default=None
+        )
+
+    def _parts(self, one: HelpReply) -> list[HelpReply]:
+        """Itself, and of all tasks together the agents, kinds and models that its difference is about."""
+        same = (each for each in self.helps if each is one or (one.agent is None and each.way == one.way))
+        return [each for each in same if one.difference is None or each.tasks * each.tasks_without]
+
+    def agents_of(self, one: HelpReply) -> str:
+        """The agents that a difference of all tasks is about, in words, and of how many that were measured."""
+        of = sorted({each.agent for each in self._parts(one) if each.agent and each.model not in one.left_out})
+        every = {each.agent for each in self.helps if each.agent}
+        some = f"{len(of)} of {len(every)} agents: " if len(of) < len(every) else ""
+        return f"{some}{' and '.join(of)}" if of else ""
 
     def answered_by(self, one: HelpReply) -> str:
         """The models of its tasks, in words, and those that are left out; empty where none is known."""
-        same = (each for each in self.helps if each is one or (one.agent is None and each.way == one.way))
-        of = {each.model for each in same if one.difference is None or each.tasks * each.tasks_without}
+        of = {each.model for each in self._parts(one)}
         copies = {STUDENT: ", which copies what it is shown and answers nothing alone"}
         models = " and ".join(f"{model}{copies.get(model, '')}" for model in sorted(filter(None, of - {*one.left_out})))
         left_out = f", without the copies of {' and '.join(one.left_out)}" if one.left_out else ""
@@ -243,7 +279,7 @@ class StatsReply(Message):
     @property
     def harms(self) -> tuple[str, ...]:
         """A sentence for each agent, kind and model that does worse with memories for sure, of how many there are."""
-        known = [(one, one.of_many) for one in self.helps if one.of_many]
+        known = self._compared
         sure = f"{100 - 5 / max(len(known), 1):.4g} % interval, as {len(known)} are compared"
         return tuple(
             f"Harms in {one.agent}/{one.kind or 'no kind'}, {one.way}: {one.difference:+.1f} points"
@@ -251,6 +287,21 @@ class StatsReply(Message):
             for one, (low, high) in known
             if high < 0
         )
+
+    @property
+    def may_harm(self) -> tuple[str, ...]:
+        """A sentence for each that does worse by its own interval alone, of how many there are."""
+        known = self._compared
+        return tuple(
+            f"{one.agent}/{one.kind or 'no kind'}, {one.way}: {one.difference:+.1f} points ({one.low:+.1f} to"
+            f" {one.high:+.1f}), by itself below 0; as one of {len(known)} rows it may be chance"
+            for one, (_, high) in known
+            if (one.high or 0) < 0 <= high
+        )
+
+    @property
+    def _compared(self) -> list[tuple[HelpReply, tuple[float, float]]]:
+        return [(one, one.of_many) for one in self.helps if one.of_many]
 
 
 class WorkerReply(Message):

@@ -22,11 +22,23 @@ from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
 from memshare_broker.presence import Presence
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
-from memshare_memory.belief.lift import AT_RANDOM, NO_TASKS, NUMBERS, Side, Way, groups, squared_errors, together
+from memshare_memory.belief.lift import (
+    AT_RANDOM,
+    BEGIN_AFTER,
+    NO_TASKS,
+    NUMBERS,
+    Side,
+    Way,
+    groups,
+    most_usual,
+    squared_errors,
+    together,
+)
 
 LEAST = 10  # tasks on each side, below which no difference is told
 RIGHT = 100.0  # the score of an answer that is right, where others have 0
 OUTSIDE = 0.05  # share of the intervals that leave out the truth
+FEW = 0.05  # share of the questions by which two sides may differ in what has no grade
 ALIKE = 1e-9  # the most variance of a mean of scores that differ by rounding alone
 Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
 
@@ -145,7 +157,8 @@ Measure = Callable[[float], Difference | None]
 class GradedAnswer(NamedTuple):
     """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds.
 
-    `is_tried` is true if chance might have withheld all of its memories, `is_shown` if it was shown any.
+    `is_tried` is true if chance might have withheld all of its memories, `is_one_tried` one of several; `is_shown` if
+    it was shown any, or no answer says it. Without a score, `is_ended` is true if none is to come.
     """
 
     task: AgentTask
@@ -153,6 +166,17 @@ class GradedAnswer(NamedTuple):
     score: float | None
     at: float
     is_tried: bool
+    is_one_tried: bool
+    is_shown: bool
+    is_ended: bool
+
+
+class AskedTwice(NamedTuple):
+    """A question with its last scores without memories and with some; None where that side ended without a grade."""
+
+    text: str
+    before: float | None
+    after: float | None
     is_shown: bool
 
 
@@ -162,7 +186,7 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     The same questions are those that the caller may see among the last thousand graded tasks of which nothing is
     remembered, as long as their journeys are kept.
     """
-    withhold = backend.settings.withhold
+    withhold, pools = backend.settings.withhold, {*pools}
     with backend.reaching():
         counted = [one for pool in pools for one in groups(backend.redis, pool)]
         tasks = _tasks(backend, caller)
@@ -178,14 +202,16 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     without_any = [one for one in tasks if one.task.memories == 0 and not one.task.remember]
     asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in left_out}
     found: list[tuple[HelpReply, Measure]] = []
-    for group, asked_twice in _paired(graded, groups_of).items():
-        pairs = [(text, (before, after)) for text, before, after in asked_twice if after is not None]
+    for group, asked_twice in _paired(tasks, groups_of).items():
+        some = [one for one in asked_twice if one.is_shown]
+        pairs = [(one.text, (one.before, one.after)) for one in some if one.before is not None is not one.after]
         scores = [both for _, both in pairs]
         without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
         measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
         reply = _reply("same questions", group, shown, without, measure(Z))
         missing = max(LEAST - len({text for text, _ in pairs}), 0)
-        reply = reply.model_copy(update={"shown_none": len(asked_twice) - len(pairs), "missing": missing})
+        update = {"shown_none": len(asked_twice) - len(some), "missing": missing, **_ungraded(some)}
+        reply = reply.model_copy(update=update)
         found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
     sums: defaultdict[tuple[Way, Group], tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
     for (way, agent, kind, model), shown, without in counted:
@@ -201,6 +227,9 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     is_a_day = any(one.at <= began for one in graded)
     fixed = {card.name for worker in workers for card in worker.agents if card.memories is not None}
     latest = [one for one in graded if one.is_tried and one.at > began]
+    with backend.reaching():
+        begun = most_usual(backend.redis, pools, left_out)
+    counts = Counter((group, one.is_one_tried) for one in graded if one.is_tried for group in groups_of(one.group))
     a_day = Counter((group, one.group[0] in fixed) for one in latest for group in groups_of(one.group))
     for (way, group), every in strata.items():
         compared = [sides for sides in every if all(side.tasks for side in sides)]
@@ -217,9 +246,14 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
             shown, without = _sums(compared)
             reply = reply.model_copy(update={"missing": ceil(LEAST - min(shown.tasks, without.tasks))})
             if chance := chances.get(way):
+                if way == "one withheld":  # tasks that were shown none or one do not count
+                    others, counting = (counts[group, is_one] for is_one in (False, True))
+                    chance *= (counting + 1) / (others + counting + 1)
                 more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
                 rate = a_day[group, False] + (way == "one withheld") * a_day[group, True]
                 reply = reply.model_copy(update={"more": more, "days": more / rate if is_a_day and rate else None})
+                if way == "all withheld" and begun < BEGIN_AFTER and not every:
+                    reply = reply.model_copy(update={"begun": begun, "days": None})
         found.append((reply, measure))
     out = tuple(sorted(map(str, left_out)))
     found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
@@ -228,7 +262,8 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
 
 def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
     """Give each difference of an agent the interval by which all of them are right in 95 of 100 cases (Bonferroni)."""
-    of_agents = [bool(one.agent) and one.way != "one withheld" and one.difference is not None for one, _ in found]
+    told = [one.difference is not None and one.is_fair and one.way != "one withheld" for one, _ in found]
+    of_agents = [bool(one.agent) and is_told for (one, _), is_told in zip(found, told, strict=True)]
     z = NormalDist().inv_cdf(1 - OUTSIDE / 2 / max(sum(of_agents), 1))
     wide = [measure(z) if is_one else None for (_, measure), is_one in zip(found, of_agents, strict=True)]
     return [one.model_copy(update={"of_many": of and of[1:]}) for (one, _), of in zip(found, wide, strict=True)]
@@ -266,6 +301,7 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
     for start in range(0, len(latest), READ):
         for records in backend.client.ledger.records(latest[start : start + READ]):
             entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
+            is_ended = "outcome" in score or answer.get("verified") is False or bool({"dead", "cancelled"} & {*records})
             if entry.get("stage") != ANSWER.name:
                 continue
             try:
@@ -275,21 +311,43 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
             if sees_task(caller, backend.pool_of(agent, task.submitter), task.submitter):
                 group, total = (agent, task.kind, answer.get("model")), score.get("total") if answer else None
                 is_tried = task.remember and task.memories is None and answer.get("verified") is None
-                is_shown = bool(answer.get("memories"))
-                found.append(GradedAnswer(task, group, total, records["submitted"], is_tried, is_shown))
+                count = len(answer.get("memories") or ()) + bool(answer.get("withheld"))
+                found.append(
+                    GradedAnswer(
+                        task, group, total, records["submitted"], is_tried, is_tried and count > 1,
+                        is_shown=not answer or bool(answer.get("memories")), is_ended=is_ended,
+                    )
+                )  # fmt: skip
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
 def _paired(
-    graded: Iterable[GradedAnswer], groups_of: Callable[[Group], Iterable[Group]]
-) -> dict[Group, list[tuple[str, float, float | None]]]:
-    """Each unremembered question with its last scores without memories and with some; None: asked so, shown none."""
-    last: defaultdict[tuple[Group, str], dict[bool | None, float]] = defaultdict(dict)
-    for one in graded:
-        if one.score is not None and not one.task.remember:
-            last[one.group, one.task.text].setdefault(None if one.task.memories == 0 else one.is_shown, one.score)
-    pairs: defaultdict[Group, list[tuple[str, float, float | None]]] = defaultdict(list)
-    for (group, text), scores in last.items():
-        for of in groups_of(group) if None in scores and len(scores) > 1 else ():
-            pairs[of].append((text, scores[None], scores.get(True)))
+    tasks: Iterable[GradedAnswer], groups_of: Callable[[Group], Iterable[Group]]
+) -> dict[Group, list[AskedTwice]]:
+    """Each unremembered question of which both sides have ended; what nobody answered stands beside every model's."""
+    last: defaultdict[tuple[Group, str], dict[bool | None, float | None]] = defaultdict(dict)
+    for one in tasks:
+        if not one.task.remember and (one.is_ended or one.score is not None):
+            sides, side = last[one.group, one.task.text], None if one.task.memories == 0 else one.is_shown
+            sides[side] = one.score if sides.get(side) is None else sides[side]
+    answered = {(*group[:2], text) for group, text in last if group[2]}
+    pairs: defaultdict[Group, list[AskedTwice]] = defaultdict(list)
+    for (group, text), own in last.items():
+        scores, of_nobody = {**last.get(((*group[:2], None), text), {}), **own}, group[2] is None
+        if None not in scores or len(scores) < 2 or (of_nobody and (*group[:2], text) in answered):
+            continue
+        for of in (ALL,) if of_nobody else groups_of(group):
+            pairs[of].append(AskedTwice(text, scores[None], scores.get(True), True in scores))
     return pairs
+
+
+def _ungraded(asked: Sequence[AskedTwice]) -> dict[str, int | bool]:
+    """How many questions have no grade on a side.
+
+    It is no fair comparison where the sides differ in that by more than FEW of the questions, and by two standard
+    errors: those that cannot be graded may be the wrong ones.
+    """
+    shown, without = sum(one.after is None for one in asked), sum(one.before is None for one in asked)
+    apart, left_out = abs(shown - without), sum(None in (one.before, one.after) for one in asked)
+    is_fair = apart <= FEW * len(asked) or apart**2 < 4 * (shown + without)
+    return {"no_grade": left_out, "no_grade_shown": shown, "no_grade_without": without, "is_fair": is_fair}

@@ -163,7 +163,13 @@ def test_a_pair_to_whose_prompt_a_check_knows_no_right_answer_ends_without_a_gra
         file.write(f'[approval]\nby = "ada"\non = 2026-11-23\nversion = "{version}"\n')
     chat = ScriptedChat()
 
-    outcome = ScoreStage(chat, folder, 1, lambda _: None).run("j", a_task("sums").model_copy(update={"answer": "None"}))
+    noted: list[str] = []
+    stage = ScoreStage(chat, folder, 1, lambda _: None, note_ungraded=noted.append)
+    asked = a_task("sums").model_copy(update={"answer": "None"})
+    outcome = stage.run("j", asked)
+    assert not noted
+    stage.run("j", asked.model_copy(update={"remember": False}))
+    assert noted == [asked.journey], "others would push it out of what is asked twice"
 
     assert isinstance(outcome.record, Settlement)
     assert (outcome.record.outcome, outcome.following, chat.conversations) == ("not graded", None, [])

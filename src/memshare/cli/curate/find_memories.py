@@ -108,9 +108,13 @@ def print_helps(found: StatsReply) -> None:
     """How much memories help, and how many are shown: a line for each that was measured."""
     for harm in found.harms:
         console.print(f"{harm}.", style="red")
+    for doubt in found.may_harm:
+        console.print(f"{doubt}.")
     for one in found.helps:
         by = found.answered_by(one)
-        of = ", ".join(filter(None, (one.agent, one.kind, by) if one.agent else ("all tasks", by and f"by {by}")))
+        agents = found.agents_of(one)
+        every = f"all tasks of {agents}" if agents else "all tasks"
+        of = ", ".join(filter(None, (one.agent, one.kind, by) if one.agent else (every, by and f"by {by}")))
         what = "One memory more or less" if one.way == "one withheld" else f"With memories, {one.way}"
         n = "" if one.difference is None else f", of {one.tasks:,} with and {one.tasks_without:,} without"
         console.print(f"{what}, {of}: {one.in_words}{n}.")

@@ -41,7 +41,9 @@ def count(client: redis.Redis, memory: Memory, withheld: int) -> None:
 def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     terminal: Terminal, redis_client: redis.Redis, lamp: Memory
 ) -> None:
-    assert "all withheld, all tasks: too early: some 500 more tasks." in terminal.run("memories", "stats").stdout
+    early = " ".join(terminal.run("memories", "stats").stdout.split())
+    assert "all withheld, all tasks: too early: chance begins once 20 graded tasks" in early
+    assert "so far 0; then it takes some 500 more tasks." in early
     count(redis_client, lamp, 4)
     assert "too early: some 120 more tasks" in terminal.run("memories", "stats").stdout
     assert "Lift" not in terminal.run("memories", "show", str(lamp.id)).stdout
@@ -75,7 +77,7 @@ def test_stats_tell_of_all_tasks_those_of_models_of_ones_own(terminal: Terminal,
 
     said = " ".join(terminal.run("memories", "stats").stdout.split())
 
-    by = "all tasks, by openai:a and openai:b, without the copies of openai:student"
+    by = "all tasks of poem, by openai:a and openai:b, without the copies of openai:student"
     assert f"With memories, all withheld, {by}: +0.0 points" in said
     assert "+100.0 points" in said, "of the student"
 

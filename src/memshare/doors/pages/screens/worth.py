@@ -50,12 +50,13 @@ def worth(visit: Visit) -> Screen:
         learnt, missing = None, str(error)
     counted = stats(backend, caller)
     groups = [one for one in counted.helps if one.agent]
+    ways = {one.way for one in groups}
     is_one = len({(one.agent, one.kind, one.model) for one in groups}) == 1  # all together are the same
     return Screen(
         "worth",
         {
             "counted": counted,
-            "helps": groups if is_one else counted.helps,
+            "helps": [one for one in counted.helps if one.agent or not is_one or one.way not in ways],
             "points": _points(graded),
             "graded": len(graded),
             "last": LAST,

@@ -17,12 +17,13 @@ from memshare.client.pools import encoder_in_use
 from memshare.client.replies import STUDENT, HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
+from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.hops import OFFER, SCORE
 from memshare_broker.delivery.journey_records import note_unremembered, recent
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
-from memshare_broker.wire.grades import OfferedPair
+from memshare_broker.wire.grades import OfferedPair, Settlement
 from memshare_broker.wire.lessons import LessonTask
 from memshare_broker.wire.messages import AgentTask, Answer, Examples, PartPair, RegradePair, SeedPair, Shown, Usage
 from memshare_memory.belief.lift import AT_RANDOM, HowMany, LiftSums, TaskGroup, Way
@@ -39,9 +40,9 @@ pytestmark = pytest.mark.usefixtures("shelf")  # each pool has a memory
 
 
 def ask(
-    backend: Backend, journey: str, prompt: str, score: float, model: str = MODEL, found: int = 3, **fields: Any
+    backend: Backend, journey: str, prompt: str, score: float | None, model: str = MODEL, found: int = 3, **fields: Any
 ) -> None:
-    """A graded task that was not to be remembered, unless it is said, and found so many memories."""
+    """A task, graded or not gradable; not to be remembered, unless it is said, and found so many memories."""
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
     began = entry(journey, "answer")
     body = task.model_dump(mode="json", exclude_none=True)
@@ -52,7 +53,10 @@ def ask(
         usage=Usage(), seconds=0.1,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
-    graded(backend, journey, score)
+    if score is None:
+        record(backend, journey, "score", Settlement(memory_id=None, outcome="not graded", reason="No right answer."))
+    else:
+        graded(backend, journey, score)
 
 
 def ask_twice(backend: Backend, number: int, without: float, shown: float, model: str = MODEL) -> None:
@@ -93,7 +97,8 @@ def test_a_query_is_compared_in_the_pool_with_most_memories_unless_another_is_ch
 
 
 def test_before_anything_was_withheld_the_page_says_how_many_tasks_it_takes(here: TestClient) -> None:
-    assert "Too early : some 500 more tasks, until ten were answered without memories" in answer_of(here)
+    began = "Too early : chance begins once 20 graded tasks of a pool and model were shown three memories, so far 0"
+    assert f"{began}; then it takes some 500 more tasks, until ten were answered without memories" in answer_of(here)
 
 
 @pytest.mark.parametrize(
@@ -157,7 +162,7 @@ def test_tasks_of_an_agent_whose_file_fixes_the_number_are_no_rate(
     count(redis_client, "all withheld", [100.0] * 30, [0.0])
     count(redis_client, "one withheld", [100.0] * 30, [0.0])
     for number in range(51):
-        answered(backend, journey=f"t{number}")
+        answered(backend, *(str(UUID(int=at)) for at in range(3)), journey=f"t{number}")
         graded(backend, f"t{number}", 100)
     backend.redis.hset("memshare:journey:t50", "submitted", time.time() - 86_401)
     fixed = AgentCard(name="logic", kinds=("riddle",), pool="logic", rubric="logic", model=MODEL, memories=3)
@@ -284,6 +289,23 @@ def test_of_many_agents_harm_is_told_by_an_interval_that_is_right_for_all(
     assert "99 % interval, as 5 are compared" in found[found.index("Harms in plan") :]
 
 
+def test_a_row_that_is_below_0_by_itself_alone_is_told_as_one_of_many(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [0.0] * 14 + [100.0] * 6, [0.0] * 5 + [100.0] * 11, agent="poem")
+    for name in ("a", "b", "c"):
+        count(redis_client, "all withheld", [50.0, 70.0] * 10, [50.0, 70.0] * 10, agent=name)
+
+    found = answer_of(here)
+
+    assert re.search(
+        r"poem/riddle, all withheld: -38\.8 points \(-\d+\.\d to -\d+\.\d\), by itself below 0; "
+        r"as one of 4 rows it may be chance\.", found
+    ), found  # fmt: skip
+    assert "Harms in" not in found
+    assert "a/riddle" not in found
+
+
 def test_harm_that_the_same_questions_found_stays_however_many_tasks_follow(here: TestClient, backend: Backend) -> None:
     for number in range(12):
         ask_twice(backend, number, 100, 0)
@@ -339,7 +361,7 @@ def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_p
     found = answer_of(here)
     assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
     assert "questions that the pool has already say little" in found
-    assert f"Yes, so far 12 of 13: +58.3 points , answered by {MODEL}" in found
+    assert f"Yes, so far 12 of 13: +58.3 points , of logic , answered by {MODEL}" in found
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
@@ -383,6 +405,106 @@ def test_a_question_that_was_shown_no_memory_is_no_pair(here: TestClient, backen
     assert "Yes, so far 20 of 21, 12 left out as shown no memory: +40.0 points" in found
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
     assert [(one["tasks"], one["shown_none"]) for one in rows] == [(20, 12)] * 2
+
+
+def give_up(backend: Backend, number: int) -> None:
+    """A question that was to be asked with memories, and that no agent could answer."""
+    task = AgentTask(prompt=f"Question {number}?", kind="riddle", submitter="ada", remember=False, memories=3)
+    body = task.model_dump(mode="json", exclude_none=True)
+    began = entry(f"with {number}", "answer").model_copy(update={"body": body})
+    backend.client.ledger.open(began)
+    backend.client.dead_letters.add(letter_for(began, GiveUp("It is too hard."), tries=1))
+
+
+def test_where_many_have_no_grade_on_one_side_the_rest_are_no_finding(here: TestClient, backend: Backend) -> None:
+    for number in range(80):
+        ask(backend, f"without {number}", f"Question {number}?", 100.0 * (number % 4 < 2), memories=0)
+        if number % 2:
+            ask(backend, f"with {number}", f"Question {number}?", 100)
+        else:
+            ask(backend, f"with {number}", f"Question {number}?", None) if number % 4 else give_up(backend, number)
+    ask(backend, "alone", "Still to come?", 100, memories=0)
+
+    found = answer_of(here)
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+
+    left_out = "so far 40 of 41, 40 of 80 left out: no grade, 40 with memories, 0 without; the others +50.0 points"
+    assert f"No fair comparison : {left_out}" in found
+    assert [(one["no_grade"], one["no_grade_shown"], one["no_grade_without"], one["is_fair"]) for one in rows] == [
+        (40, 40, 0, False)
+    ] * 2
+    assert "Yes" not in found
+
+
+def test_no_harm_is_told_of_what_is_not_compared_fairly(here: TestClient, backend: Backend) -> None:
+    for number in range(40):
+        ask(backend, f"with {number}", f"Question {number}?", 0)
+        if number < 20:
+            ask(backend, f"without {number}", f"Question {number}?", 100, memories=0)
+        else:
+            ask(backend, f"without {number}", f"Question {number}?", None, memories=0)
+
+    assert "Harms" not in answer_of(here)
+    assert "20 of 40 left out: no grade, 0 with memories, 20 without" in answer_of(here)
+
+
+def test_a_few_without_a_grade_and_as_many_on_both_sides_are_told_and_no_more(
+    here: TestClient, backend: Backend
+) -> None:
+    for number in range(40):
+        ask_twice(backend, number, 0, 100)
+    for number in range(40, 50):
+        ask(backend, f"with {number}", f"Question {number}?", None)
+        ask(backend, f"without {number}", f"Question {number}?", None, memories=0)
+    give_up(backend, 50)
+    ask(backend, "without 50", "Question 50?", 0, memories=0)
+    ask(backend, "once", "Question 40?", 0, memories=0)  # the last one with a grade counts
+    ask(backend, "once more", "Question 40?", 0)
+
+    assert "Yes, 10 of 51 left out: no grade, 10 with memories, 9 without: +97.6 points" in answer_of(here)
+
+
+def test_the_figure_names_the_agents_that_it_is_about(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    for number in range(12):
+        ask_twice(backend, number, 0, 100)
+    for agent in ("poem", "plan"):
+        count(redis_client, "one withheld", [50.0], [50.0], agent=agent)
+
+    assert f"+100.0 points , of 1 of 3 agents: logic , answered by {MODEL}" in answer_of(here)
+
+
+def test_all_withheld_is_told_as_too_early_beside_one_agent_of_other_ways(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    for place in range(7):
+        HowMany(redis_client).count("logic", "riddle", str(place), 50.0, Examples(model=MODEL, number=3))
+    count(redis_client, "one withheld", [50.0] * 5, [50.0])
+
+    table = text_of(here.get("/worth").text.partition('id="helps"')[2])
+
+    assert "all withheld" in table.partition("The same questions, asked")[0]
+    assert "were shown three memories, so far 7; then it takes some 500 more tasks" in table
+    [every] = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "all withheld"]
+    assert (every["begun"], every["days"]) == (7, None)
+    for place in range(7, 20):
+        HowMany(redis_client).count("logic", "riddle", str(place), 50.0, Examples(model=MODEL, number=3))
+    assert "too early: some 500 more tasks" in text_of(here.get("/worth").text)
+
+
+def test_tasks_that_were_shown_one_or_none_make_no_way_to_one_withheld(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "one withheld", [100.0] * 30, [0.0])
+    for number in range(99):
+        shown = [str(UUID(int=at)) for at in range(3 if number < 49 else number % 2)]
+        answered(backend, *shown, journey=f"t{number}")
+        graded(backend, f"t{number}", 100)
+
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "one withheld"]
+
+    assert [one["more"] for one in rows] == [360] * 2, "180 where each counts; of these half do"
 
 
 def test_where_none_was_ever_shown_there_is_no_difference(here: TestClient, backend: Backend) -> None:
@@ -448,7 +570,7 @@ def test_the_student_of_the_demo_is_left_out_once_a_model_of_ones_own_was_asked(
     answered(backend)
     graded(backend, "t1", 90)
     found = answer_of(here)
-    assert "Too early : some 500 more tasks" in found, "of one's own nothing was measured yet"
+    assert "some 500 more tasks" in found, "of one's own nothing was measured yet"
     rows = here.get("/v1/stats").json()["helps"]
     assert [one["way"] for one in rows if one["agent"] is None] == ["all withheld"]
     assert [one["model"] for one in rows if one["difference"] == 100] == [STUDENT] * 2
@@ -456,7 +578,7 @@ def test_the_student_of_the_demo_is_left_out_once_a_model_of_ones_own_was_asked(
     for number in range(100, 112):
         ask_twice(backend, number, 0, 100 if number < 104 else 0)
     found = answer_of(here)
-    assert f"+33.3 points , answered by {MODEL}, without the copies of {STUDENT}" in found
+    assert f"+33.3 points , of logic , answered by {MODEL}, without the copies of {STUDENT}" in found
     assert "of 12 tasks with memories" in found
     assert here.get("/v1/stats").json()["helps"][0]["left_out"] == [STUDENT]
     assert "answered by ," not in answer_of(here)
@@ -469,7 +591,7 @@ def test_of_several_models_the_figure_is_of_each_beside_itself(here: TestClient,
 
     found = answer_of(here)
 
-    assert "No, they harm: -10.0 points , answered by openai:good and openai:poor" in found
+    assert "No, they harm: -10.0 points , of logic , answered by openai:good and openai:poor" in found
     assert "Mean 45.0 of 100 tasks with memories, 55.0 of 100 tasks without" in found
     assert "each agent, kind and model beside itself" in found
 
