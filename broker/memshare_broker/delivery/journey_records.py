@@ -120,9 +120,13 @@ def forgo(client: redis.Redis, journey: str) -> None:
         client.hset(KEPT, journey, text)
 
 
-def recent(client: redis.Redis, most: int = 0, of: str = RECENT) -> list[str]:
-    """The last thousand, the latest first, or `most` of them; of all, or of `UNREMEMBERED`."""
-    return [str(journey) for journey in client.zrange(of, 0, most - 1, desc=True)]
+LISTED = 1_000  # journeys that a sorted set of the latest has, as the scripts trim it
+
+
+def recent(client: redis.Redis, most: int = 0, of: str = RECENT, agent: str | None = None) -> list[str]:
+    """The last thousand, the latest first, or `most` of them; of all, of one agent, or of `UNREMEMBERED`."""
+    key = of if agent is None else f"{RECENT}:{agent}"
+    return [str(journey) for journey in client.zrange(key, 0, most - 1, desc=True)]
 
 
 def note_unremembered(client: redis.Redis, journey: str) -> None:

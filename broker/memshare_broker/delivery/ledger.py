@@ -263,8 +263,8 @@ class Ledger:
         return self._client.zcard(open_key(queue))
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:
-        about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "keep": self.keep}
-        return script(self._client, **about, **more)
+        about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "agent": of.agent}
+        return script(self._client, keep=self.keep, **about, **more)
 
 
 def _packed(record: Record | None) -> bytes:

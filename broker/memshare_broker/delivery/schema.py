@@ -52,7 +52,8 @@ TRACE = "memshare:trace:"
 ENDED = "ended "
 """Of a stage, in a trace: when its message ended, as Unix time in seconds."""
 RECENT = "memshare:recent"
-"""Sorted set: the journeys that began last, a thousand of them, by the time at which they did."""
+"""Sorted set: the journeys that began last, a thousand of them, by the time at which they did; after a colon and an
+agent, the last thousand of that agent."""
 KEPT = "memshare:kept"
 """Hash: id of a journey that was opened to be kept → what is known of it for ever, as JSON."""
 SWEEPING = "memshare:sweeping"
@@ -115,6 +116,12 @@ class Entry(Message):
     """After which it is not begun any more, as Unix time in seconds."""
     signature: str | None = None
     """Proof that a worker of this deployment, or who has its secret, wrote it; what anybody may send needs none."""
+
+    @property
+    def agent(self) -> str:
+        """Whose journey it begins: a pair names its agent, and a task lies in the queue of its own."""
+        named = self.body.get("agent") if isinstance(self.body, dict) else None
+        return named if isinstance(named, str) else self.queue
 
     @property
     def owner(self) -> str:

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 from uuid import UUID
 
 import redis
+from pydantic import Field
 
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
@@ -192,9 +193,7 @@ class Tried(Message):
 
     `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are no
     means: each task is compared with others of its time, and the level of now is added, as if all were graded now.
-    `low` and `high` are the ends of the 95 % interval of `difference`, how much better tasks do with some memories than
-    with none, None below ten on a side. A score is kept within 0 to 100 once the level of now is added; the difference
-    is not, and is not that of the scores.
+    A score is kept within 0 to 100 once that is added; `difference` is not, and is not that of the scores.
     """
 
     model: str
@@ -202,15 +201,13 @@ class Tried(Message):
     tasks: dict[int, int]
     scores: dict[int, float]
     best: int
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-    @property
-    def gain(self) -> str:
-        """The difference with its interval; empty where it is not known."""
-        known = self.difference is not None
-        return f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})" if known else ""
+    difference: float | None = Field(
+        default=None,
+        description="how much higher above the level of their time tasks with some memories lay than those with none; "
+        "leans to 0, as that level has part of what memories do. null below ten on a side. Believe `helps`",
+    )
+    low: float | None = Field(default=None, description="2.262 standard errors below; no interval of what memories do")
+    high: float | None = Field(default=None, description="as far above")
 
     @property
     def verdict(self) -> str:
@@ -219,7 +216,7 @@ class Tried(Message):
             return ""
         if self.low is None or self.high is None or self.high >= 0:
             return "no difference known yet"
-        return f"memories do not help here: {self.gain}"
+        return "memories do not help here, as far as was learnt"
 
 
 class HowMany(SumsOfTasks):

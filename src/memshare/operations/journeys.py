@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from itertools import islice
 from typing import Annotated, Literal
 from uuid import UUID, uuid4
 
@@ -33,7 +32,7 @@ from memshare.terminal.ids import find_task
 from memshare_agents.answering import build_prompt
 from memshare_agents.roster import Agent, load_roster
 from memshare_broker.delivery.hops import ANSWER
-from memshare_broker.delivery.journey_records import recent
+from memshare_broker.delivery.journey_records import LISTED, recent
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.presence import agent_files
 from memshare_broker.settings import OFFLINE, Settings
@@ -63,24 +62,43 @@ def journeys(
 
     def is_wanted(one: Journey) -> bool:
         return (
-            agent in (None, one.agent)
-            and submitter in (None, one.submitter)
+            submitter in (None, one.submitter)
             and state in (None, one.state)
             and accepted in (None, one.score.accepted if one.score else None)
             and opinion in (None, one.opinion and one.opinion.found)
             and one.submitted > (after or 0)
         )
 
-    return JourneysReply(journeys=tuple(map(_brief, latest(backend, caller, is_wanted, limit))))
+    found, of_latest = latest(backend, caller, is_wanted, agent, after or 0, limit)
+    return JourneysReply(journeys=tuple(map(_brief, found)), of_latest=of_latest)
 
 
-def latest(backend: Backend, caller: Caller, is_wanted: Callable[[Journey], bool], most: int) -> list[Journey]:
-    """The latest journeys of that sort that the caller may see, the last one first; none that tries a rubric."""
+def latest(
+    backend: Backend,
+    caller: Caller,
+    is_wanted: Callable[[Journey], object],
+    agent: str | None,
+    after: float,
+    most: int = LISTED,
+) -> tuple[list[Journey], int | None]:
+    """The latest journeys of that sort that the caller may see, the last one first; none that tries a rubric.
+
+    Beside them, of how many latest ones of all agents or of this one they are, if it is for that number alone that the
+    list has no older ones.
+    """
     with backend.reaching():
-        ids = recent(backend.redis)
-    read = (one for start in range(0, len(ids), READ) for one in backend.client.journeys(ids[start:][:READ]))
-    found = (one for one in read if one.trial is None and is_wanted(one) and is_seen(backend, caller, one))
-    return [*islice(found, most)]
+        ids = recent(backend.redis, agent=agent)
+    found: list[Journey] = []
+    for start in range(0, len(ids), READ):
+        for one in backend.client.journeys(ids[start:][:READ]):
+            if 0 < one.submitted <= after:
+                return found, None
+            is_its = agent in (None, one.agent) and one.trial is None
+            if is_its and is_wanted(one) and is_seen(backend, caller, one):
+                found.append(one)
+            if len(found) == most:
+                return found, None
+    return found, len(ids) if len(ids) == LISTED else None
 
 
 @serves(Journeys.again, "AgainForm", right="submit")

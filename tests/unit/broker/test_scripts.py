@@ -14,7 +14,7 @@ from memshare_broker.scripts import Script
 
 ROOT = Path(__file__).parents[3]
 PARTS = ("agents", "broker", "concepts", "llm", "memory_service", "retriever_trainer", "scorer", "src")
-OF_A_MESSAGE = {"id", "queue", "stage", "name", "keep"}  # are added by the ledger's `_run`
+OF_A_MESSAGE = {"id", "queue", "stage", "name", "keep", "agent"}  # are added by the ledger's `_run`
 
 Writing = Callable[..., Script]
 

@@ -1,6 +1,6 @@
 -- What most scripts begin with: which message they are about, and the steps they share. `key` is the table of keys.
--- arguments: id, queue, stage, name, keep
--- `name` is the message's journey, whose records are kept for `keep` seconds.
+-- arguments: id, queue, stage, name, keep, agent
+-- `name` is the message's journey, whose records are kept for `keep` seconds; `agent` is whose it is if it begins one.
 local journey, trace = key.journey .. name, key.trace .. name
 local open, since = key.open .. queue, key.since .. queue
 local time = redis.call('TIME')
@@ -90,8 +90,11 @@ end
 local function begin_journey(shown, owner)
   if has_begun() then return end
   note('task', shown, 'submitted', moment())
-  redis.call('ZADD', key.recent, moment(), name)
-  redis.call('ZREMRANGEBYRANK', key.recent, 0, -1001)
+  for _, list in ipairs({key.recent, key.recent .. ':' .. agent}) do
+    redis.call('ZADD', list, moment(), name)
+    redis.call('ZREMRANGEBYRANK', list, 0, -1001)
+    redis.call('EXPIRE', list, keep)
+  end
   if owner ~= '' then note('owner', '"' .. owner .. '"') end
 end
 

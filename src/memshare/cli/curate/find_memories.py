@@ -96,12 +96,11 @@ def lift_in_words(lift: Lift) -> str:
 
 
 def tried_in_words(one: Tried) -> str:
-    """How many memories are shown, the gain of some, and what each number's tasks would score if graded now."""
+    """How many memories are shown, and what each number's tasks would score if graded now."""
     scores = ", ".join(
         f"{one.scores[number]:.0f} with {number} ({one.tasks[number]:,})" for number in sorted(one.tasks)
     )
-    gain = "" if one.gain in one.verdict else f"; some rather than none {one.gain}"
-    return f"{one.best}{one.verdict and ': '}{one.verdict}{gain}; scores as if all were graded now: {scores}"
+    return f"{one.best}{one.verdict and ': '}{one.verdict}; scores as if all were graded now: {scores}"
 
 
 def print_helps(found: StatsReply) -> None:

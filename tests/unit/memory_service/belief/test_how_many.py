@@ -139,8 +139,7 @@ def test_where_memories_harm_none_is_shown_after_some_hundred_tasks_also_while_t
     assert found.high is not None
     assert -60 < found.low < -30 < found.high < 0
     assert found.difference == pytest.approx((found.low + found.high) / 2), "the interval is about it"
-    between = f"({found.low:+.1f} to {found.high:+.1f})"
-    assert found.verdict == f"memories do not help here: {found.difference:+.1f} points {between}"
+    assert found.verdict == "memories do not help here, as far as was learnt"
 
 
 def test_a_few_tasks_are_no_verdict_on_memories(redis_client: redis.Redis) -> None:

@@ -82,12 +82,12 @@ def test_stats_tell_of_all_tasks_those_of_models_of_ones_own(terminal: Terminal,
     assert "+100.0 points" in said, "of the student"
 
 
-def test_scores_by_number_are_not_called_means_and_the_gain_of_some_has_its_interval() -> None:
+def test_scores_by_number_are_not_called_means_and_what_leans_to_zero_is_no_figure() -> None:
     found = Tried(model="openai:m", kind=None, tasks={0: 12, 3: 40}, scores={0: 50.0, 3: 62.4}, best=3)
     helped = found.model_copy(update={"difference": 11.0, "low": 2.0, "high": 20.0})
     harmed = found.model_copy(update={"best": 0, "difference": -11.0, "low": -20.0, "high": -2.0})
 
     scores = "scores as if all were graded now: 50 with 0 (12), 62 with 3 (40)"
     assert tried_in_words(found) == f"3; {scores}"
-    assert tried_in_words(helped) == f"3; some rather than none +11.0 points (+2.0 to +20.0); {scores}"
-    assert tried_in_words(harmed) == f"0: memories do not help here: -11.0 points (-20.0 to -2.0); {scores}"
+    assert tried_in_words(helped) == f"3; {scores}"
+    assert tried_in_words(harmed) == f"0: memories do not help here, as far as was learnt; {scores}"

@@ -122,6 +122,11 @@ class JourneysReply(Message):
     """The journeys that began last, the latest first."""
 
     journeys: tuple[BriefJourney, ...]
+    of_latest: int | None = Field(
+        default=None,
+        description="where older ones were not looked at: of how many latest ones, of all agents or of the one asked "
+        "for, these are; null where the list ends at its `limit` or at `after`, or has all",
+    )
 
 
 class PromptReply(Message):
@@ -162,7 +167,10 @@ class Journeys(Calls[Asked]):
         after: float | None = None,
         limit: int = 50,
     ) -> JourneysReply:
-        """The journeys that began last, among the last thousand of all: yours, or with `watch` those of your pools."""
+        """The journeys that began last: yours, or with `watch` those of your pools.
+
+        They are among the last thousand of all agents, or of `agent`.
+        """
 
     @call("repeat_journey", "POST", "/v1/journeys/{journey_id}/again", status=202, repeatable=False)
     def again(self, journey_id: str, *, memories: int | None = None, remember: bool = True) -> Accepted:

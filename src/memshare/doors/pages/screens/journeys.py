@@ -52,7 +52,8 @@ def recent(visit: Visit) -> Screen:
     if within := asked.get("within"):
         given["after"] = str(time.time() - float(within)) if within.isdecimal() else within
     wanted = checked(form_of(journeys), "What is listed", **given, limit=limit)
-    found = journeys(backend, caller, **dict(wanted)).journeys
+    reply = journeys(backend, caller, **dict(wanted))
+    found = reply.journeys
     order = visit.field("order") or "submitted"
     key = ORDERS.get(order.removeprefix("-"), ORDERS["submitted"])
     return Screen(
@@ -64,6 +65,7 @@ def recent(visit: Visit) -> Screen:
             "filters": _filters(asked),
             "asked": {**asked, **more},
             "is_cut": len(found) == limit,
+            "of_latest": reply.of_latest,
             "most": MOST,
             "order": order,
             "is_part": bool(asked),

@@ -13,7 +13,7 @@ from memshare.client.rest.calls.memories import FoundMemory
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.extras import NeedsExtra
 from memshare.operations.forms import SearchForm
-from memshare.operations.journeys import MOST, latest
+from memshare.operations.journeys import latest
 from memshare.operations.listings import stats
 from memshare.operations.retrievers import retrievers, rollback
 from memshare.operations.search import search
@@ -42,8 +42,8 @@ def worth(visit: Visit) -> Screen:
     """All of it, of the latest journeys and of the caller's pools."""
     backend, caller, days, agent = visit.backend, visit.caller, visit.field("days"), visit.field("agent")
     began = time.time() - 86_400 * int(days) if days in LAST and days else 0.0
-    found = latest(backend, caller, lambda one: bool(one.remember and one.score) and agent in ("", one.agent), MOST)
-    graded = sorted((one for one in found if one.submitted >= began), key=lambda one: one.graded_at)
+    found, of_latest = latest(backend, caller, lambda one: one.remember and one.score, agent or None, began)
+    graded = sorted(found, key=lambda one: one.graded_at)
     try:
         learnt, missing = (retrievers(backend, caller) if caller.may("recall") else None), ""
     except NeedsExtra as error:
@@ -59,6 +59,7 @@ def worth(visit: Visit) -> Screen:
             "helps": [one for one in counted.helps if one.agent or not is_one or one.way not in ways],
             "points": _points(graded),
             "graded": len(graded),
+            "of_latest": of_latest,
             "last": LAST,
             "days": days,
             "agent": agent,
