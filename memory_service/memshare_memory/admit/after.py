@@ -21,7 +21,15 @@ from memshare_broker.delivery.hops import LEARN, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.lessons import Candidate, ComparedPairs, Extracted, LessonTask, NotedConcepts, NotedPairs
+from memshare_broker.wire.lessons import (
+    Candidate,
+    ComparedPairs,
+    Extracted,
+    LessonTask,
+    NotedConcepts,
+    NotedPairs,
+    Said,
+)
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Embedding, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.belief.bandit import WaitingEvidence
@@ -59,10 +67,12 @@ def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "g
 
 
 def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outcome:
-    """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile."""
+    """Note what a model said of each pair, but for those of which a memory was forgotten or changed meanwhile."""
     compared = pairs.compared
     with pool.writing() as recall:
-        there = by_ids(recall.store, [compared.memory_id, *pairs.others])
+        found = by_ids(recall.store, [compared.memory_id, *pairs.others])
+        texts = {name: Said.of(name, one.prompt, one.answer).digest for name, one in found.items()}
+        there = {name: one for name, one in found.items() if pairs.said.get(name, texts[name]) == texts[name]}
         others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
         Conflicts(client).note(pairs.pool, compared, others)
     return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")

@@ -190,6 +190,7 @@ def edit(
         grader_of(client, client.memories.get(found), "--grade")  # before anything is changed
     stale = 0 if prompt is answer is None else written_from(client, [found])
     memory = client.memories.edit(change)
+    stale -= memory.active_again
     note("edit", memory_id=found, pool=memory.pool)
     graded = grade_again(client, memory, memory.submitter) if grade else None
     if as_json:
@@ -197,6 +198,8 @@ def edit(
         return
     console.print(f"Changed {short_id(memory.id)}.")
     say_stale(stale)
+    if memory.active_again:
+        console.print(f"Written from this text, and shown again: {counted(memory.active_again)}.")
     if graded:
         console.print(f"It is being graded: memshare trace {graded}")
 
