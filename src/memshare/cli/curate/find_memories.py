@@ -176,7 +176,8 @@ def edit(
     """Change a memory: it keeps its id, and `memories show` has what it said before and who changed it.
 
     With another text it has no score and no model any more, and has to earn its credibility anew. What was written
-    from a statement is stale then: agents are not shown it until it is graded again or kept.
+    from a statement is stale then: agents are not shown it until it is graded again or kept, or the statement has
+    exactly that text again.
 
     Example: memshare memories edit 1c6fa3b2 --answer "It opens at ten." --grade
     """

@@ -116,7 +116,7 @@ def test_memories_are_brought_in_changed_and_forgotten(memory: MemoryClient) -> 
         ["On Monday."],
     )
     assert (EditedMemory(**dict(judged.memory)), judged.credibility.credits, judged.conflicts) == (changed, 0, ())
-    assert memory.get(known) == changed
+    assert memory.get(known) == judged.memory
     assert memory.conflicts("plan") == []
     assert memory.forget(Forget(ids=(known,))) == [known]
     with pytest.raises(BadInput, match=f"No memory has the id '{known}'"):
