@@ -126,7 +126,7 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
         Said.of(rival.id, rival.prompt, rival.answer) for rival in task.candidates if rival.id in task.rivals
     )
     if record.compared is not None:
-        texts = {one.id: one.digest for one in (memory, *others)}
+        texts = {each.id: each.digest for each in (memory, *others)}
         pairs = {"journey": task.journey, "pool": task.pool, "compared": record.compared, "said": texts}
         return NOTE_COMPARED.next(ComparedPairs(**pairs, others=task.rivals))
     paid_by = task.model_dump(include=set(PaidTask.model_fields))

@@ -157,15 +157,16 @@ class _Look(NamedTuple):
     made_up: Mapping[str, Collection[str | None]] = {}
 
     def edited_losers(self, hits: Sequence[Hit]) -> set[UUID]:
-        """Those that lost to another one with the same prompt, had their text changed, and were not compared since."""
+        """Memories that lost to one with the same prompt, had their text changed, and were not compared since."""
         edited = [hit.memory for hit in hits if any(was.lost_to for was in hit.memory.history)]
         asked = {hit.memory.id: folded(hit.memory.key) for hit in hits} if edited else {}
         return {
-            one.id
-            for one in edited
-            for was in one.history
+            memory.id
+            for memory in edited
+            for was in memory.history
             for right in was.lost_to
-            if asked.get(right) == asked[one.id] and str(right) not in (self.conflicts[self.ids.index(one.id)] or "")
+            if asked.get(right) == asked[memory.id]
+            and str(right) not in (self.conflicts[self.ids.index(memory.id)] or "")
         }
 
     def at(self, hit: Hit) -> Hit:
