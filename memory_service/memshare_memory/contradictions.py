@@ -298,7 +298,8 @@ def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -
         for other in others:
             asked[other.id].add(memory.id)
         if others:
-            said = (f"{each.id} {each.key} {each.answer}" for each in (memory, *others))
+            # A text that is back has to be compared again, so how often it was changed counts, too.
+            said = (f"{each.id} {len(each.history)} {each.key} {each.answer}" for each in (memory, *others))
             journey = str(derived_id("compare", *said))
             messages.append(comparison(journey, memory, others)._replace(journey=journey))
     return messages

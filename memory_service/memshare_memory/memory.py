@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
@@ -131,6 +131,31 @@ class Memory(Message):
     def is_passage(self) -> bool:
         """True if it is a piece of a document, its parent; a statement that an agent learnt from one has a source."""
         return self.prompt is None and bool(self.parents) and self.source is None
+
+    def text_before(self, at: float) -> tuple[str | None, str]:
+        """Prompt and answer before the last change up to a time; those of now where it was not changed."""
+        last = [one for one in self.history if one.until <= at][-1:]
+        return next(((one.prompt, one.answer) for one in last), (self.prompt, self.answer))
+
+    def freed(self, of: Collection[UUID], became: Became, source: Memory | None = None) -> Memory:
+        """This memory, active again if it is stale as this became of those, and for no other reason.
+
+        A change of a `source` is over once that has the text again which this was written from; not of what was under
+        way meanwhile.
+        """
+
+        def is_over(cause: Cause) -> bool:
+            if cause.memory not in of or cause.became != became or self.status == "active":
+                return False
+            if source is None or became != "changed":
+                return True
+            return self.created < cause.at and source.text_before(cause.at) == (source.prompt, source.answer)
+
+        left = tuple(cause for cause in self.because if not is_over(cause))
+        if left == self.because:
+            return self
+        status = "active" if self.status == "stale" and not left else self.status
+        return self.model_copy(update={"status": status, "because": left})
 
     def as_stale_as(self, known: Memory | None) -> Memory:
         """This memory, stale if the one that is known under its id is so, and says the same."""

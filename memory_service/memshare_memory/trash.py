@@ -14,7 +14,7 @@ from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
-from memshare_memory.contradictions import Verdict
+from memshare_memory.contradictions import CLAIMS, Verdict
 from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, by_ids
@@ -60,6 +60,28 @@ class Worths:
         is_called_so = memory.status == "hidden" and called_wrong(self._client, memory) is not None
         return is_called_so or bool(self._ranking.conflicts.wrong(memory.pool, [memory.id]))
 
+    def confirmed(self, right: Memory, one: Memory, other: Memory) -> Memory:
+        """A memory, confirmed now that a person found it right of two; notes when it had been before."""
+        at = time.time()
+        self._client.hset(CLAIMS + right.pool, _confirmed(one, other), f"{right.id} {at!r} {right.confirmed or 0!r}")
+        note_used(self._client, right.pool, [right.id], at, well=True)
+        return right.model_copy(update={"confirmed": at})
+
+    def no_longer_confirmed(self, store: Store, pairs: Iterable[tuple[Memory, Memory]]) -> list[Memory]:
+        """Memories of some pairs as they were before a decision confirmed them, unless something has since.
+
+        The decision is forgotten.
+        """
+        changed = list[Memory]()
+        for one, other in pairs:
+            key, field = CLAIMS + one.pool, _confirmed(one, other)
+            if (text := self._client.hget(key, field)) is not None:
+                name, at, before = str(text).split()
+                self._client.hdel(key, field)
+                found = [was for was in by_ids(store, [UUID(name)]).values() if was.confirmed == float(at)]
+                changed += [was.model_copy(update={"confirmed": float(before) or None}) for was in found]
+        return changed
+
     def drop(self, memories: Iterable[Memory]) -> None:
         """Remove credit, conflicts and lift of these memories, as they no longer apply; the lift does not come back."""
         for pool, some in by_pool(memories):
@@ -69,6 +91,11 @@ class Worths:
             drop_lift(self._client, pool, ids)
             note_used(self._client, pool, ids, 0, well=True)
             Promotions(self._client).drop(ids)
+
+
+def _confirmed(one: Memory, other: Memory) -> str:
+    """The field in `CLAIMS` with the one of two that a decision confirmed, when, and when before that (0: never)."""
+    return " ".join((*sorted((str(one.id), str(other.id))), "confirmed"))
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

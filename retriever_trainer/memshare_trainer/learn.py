@@ -120,14 +120,15 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
     """Verdicts on rivals that came with the labels; where there were none, the question for the scorer."""
     if not task.rivals:
         return None
-    if record.compared is not None:
-        said = ComparedPairs(journey=task.journey, pool=task.pool, compared=record.compared, others=task.rivals)
-        return NOTE_COMPARED.next(said)
     assert task.memory_id is not None
     memory = Said.of(task.memory_id, task.prompt, task.answer)
     others = tuple(
         Said.of(rival.id, rival.prompt, rival.answer) for rival in task.candidates if rival.id in task.rivals
     )
+    if record.compared is not None:
+        texts = {each.id: each.digest for each in (memory, *others)}
+        pairs = {"journey": task.journey, "pool": task.pool, "compared": record.compared, "said": texts}
+        return NOTE_COMPARED.next(ComparedPairs(**pairs, others=task.rivals))
     paid_by = task.model_dump(include=set(PaidTask.model_fields))
     return COMPARE.next(CompareTask(**paid_by, memory=memory, others=others))
 

@@ -238,7 +238,8 @@ class CompareStage:
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
         others = tuple(other.id for other in task.others)
-        pairs = ComparedPairs(journey=journey, pool=task.pool, compared=compared, others=others)
+        texts = {one.id: one.digest for one in (task.memory, *task.others)}
+        pairs = ComparedPairs(journey=journey, pool=task.pool, compared=compared, others=others, said=texts)
         return Outcome(compared, NOTE_COMPARED.next(pairs), "contradicts" if found else "agrees")
 
     def _ask(self, tasks: Sequence[CompareTask]) -> dict[str, Compared]:

@@ -13,7 +13,7 @@ import pytest
 from memshare_broker.app import queue_named
 from memshare_broker.connection import connect
 from memshare_broker.settings import Settings
-from memshare_memory.curate.requests import ConflictDecision, NewMemory
+from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.messages import RecallRequest
 from memshare_memory.memory import KNOWLEDGE
 from tests.support.chat_script import Answer, well
@@ -154,6 +154,25 @@ def test_a_person_decides_what_contradicts_what(deployment: Deployment) -> None:
     memories.decide(ConflictDecision(memories=(one, other), contradict=False))
     assert memories.conflicts("bath") == []
     assert len(shown(deployment, "When is the pool being cleaned?", "bath")) == 2
+
+
+def test_the_same_edit_after_its_undo_is_compared_again(deployment: Deployment) -> None:
+    memories = deployment.client.memories
+    texts = [f"The gate is shut on {day}." for day in ("Mondays", "Sundays", "Tuesdays")]
+    right, loser = (add(deployment, text, "gate", "When is the gate shut?", KNOWLEDGE) for text in texts[:2])
+    memories.decide(ConflictDecision(memories=(right, loser), contradict=True, right=right))
+
+    def contradict() -> bool:
+        return any(one.right is None for one in memories.conflicts("gate"))
+
+    memories.edit(Edit(id=loser, answer=texts[2]))
+    wait_for(contradict, 20, "the edited loser to contradict the other again")
+    memories.edit(Edit(id=loser, answer=texts[1]))
+    assert not contradict()
+    memories.edit(Edit(id=loser, answer=texts[2]))
+    assert shown(deployment, "When is the gate shut?", "gate")[0] == texts[0]
+
+    wait_for(contradict, 20, "the same text to be compared again")
 
 
 def test_what_agents_wrote_from_what_a_person_finds_wrong_is_stale_until_that_is_taken_back(

@@ -8,7 +8,7 @@ from uuid import UUID
 from pydantic import Field
 
 from memshare_broker.wire.forms import Label, Share
-from memshare_broker.wire.messages import Embedding, Message, PaidTask, Usage
+from memshare_broker.wire.messages import Embedding, Message, PaidTask, Usage, derived_id
 
 MOST = 4  # memories with which one is compared
 LONGEST_TEXT = 4_000  # characters of a prompt or an answer that travel
@@ -24,6 +24,11 @@ class Said(Message):
     @classmethod
     def of(cls, memory_id: UUID, prompt: str | None, answer: str) -> Said:
         return cls(id=memory_id, prompt=prompt and prompt[:LONGEST_TEXT], answer=answer[:LONGEST_TEXT])
+
+    @property
+    def digest(self) -> UUID:
+        """Another one as soon as the text is."""
+        return derived_id("said", self.prompt or "", self.answer)
 
 
 class CompareTask(PaidTask):
@@ -44,16 +49,20 @@ class Compared(Message):
 
 
 class ComparedPairs(Message):
-    """From the scorer or the trainer to the memory service: what was said of a memory and each of these others."""
+    """From the scorer or the trainer to the memory service: what was said of a memory and each of these others.
+
+    `said` has the digest of what each of them said then.
+    """
 
     journey: str
     pool: Label
     compared: Compared
     others: tuple[UUID, ...]
+    said: dict[UUID, UUID] = Field(default={})
 
 
 class NotedPairs(Message):
-    """Reply of the memory service: how many pairs it noted. A pair is left out where one of its memories is gone."""
+    """Reply of the memory service: how many pairs it noted; none of which a memory is gone, or says something else."""
 
     memory_id: UUID
     noted: int

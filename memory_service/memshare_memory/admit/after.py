@@ -21,7 +21,15 @@ from memshare_broker.delivery.hops import LEARN, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import VerdictTask
-from memshare_broker.wire.lessons import Candidate, ComparedPairs, Extracted, LessonTask, NotedConcepts, NotedPairs
+from memshare_broker.wire.lessons import (
+    Candidate,
+    ComparedPairs,
+    Extracted,
+    LessonTask,
+    NotedConcepts,
+    NotedPairs,
+    Said,
+)
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Embedding, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.belief.bandit import WaitingEvidence
@@ -59,13 +67,15 @@ def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "g
 
 
 def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outcome:
-    """Note what a model said of each pair, but for those of which a memory was forgotten meanwhile.
+    """Note what a model said of each pair, but for those of which a memory was forgotten or changed meanwhile.
 
     What people decided meanwhile on copies of a pair is decided of it, too.
     """
     compared = pairs.compared
     with pool.writing() as recall:
-        there = by_ids(recall.store, [compared.memory_id, *pairs.others])
+        found = by_ids(recall.store, [compared.memory_id, *pairs.others])
+        texts = {name: Said.of(name, one.prompt, one.answer).digest for name, one in found.items()}
+        there = {name: one for name, one in found.items() if pairs.said.get(name, texts[name]) == texts[name]}
         others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
         Conflicts(client).note(pairs.pool, compared, others)
         if others:

@@ -22,7 +22,7 @@ from memshare_memory.contradictions import (
     weaker,
     with_proven_rivals,
 )
-from memshare_memory.memory import FLOOR, UNTRIED, Credibility, Memory
+from memshare_memory.memory import FLOOR, UNTRIED, Credibility, Memory, folded
 from memshare_memory.stores.store import Hit, Store, by_ids
 
 
@@ -76,7 +76,8 @@ class CredibilityRanking:
         One look at Redis is for all of them.
         Not shown are those below the floor. Of two that contradict each other the less credible one stands behind the
         other, or is not shown, nor is an unproven one that a proven one denies: see
-        `memshare_memory.contradictions`. Rivals that were not found take another look.
+        `memshare_memory.contradictions`. One that lost and was edited is not shown in place of what it lost to, before
+        it was compared. Rivals that were not found take another look.
         """
         looks = self._look(tasks)
         bounds = iter(_bounds(tasks, looks, self._alpha))
@@ -89,7 +90,7 @@ class CredibilityRanking:
                 (corrected(hit.score, p), hit) for hit, p in with_bounds if p >= FLOOR and hit.memory.id not in out
             ]
             best = [hit for _, hit in sorted(scored, key=lambda pair: (-pair[0], len(pair[1].memory.answer)))]
-            denied = with_proven_rivals(best, look.rivals, brought_in)
+            denied = with_proven_rivals(best, look.rivals, brought_in) | look.edited_losers(best)
             ranked.append(behind_rivals([look.at(hit) for hit in best if hit.memory.id not in denied], beaten))
         return ranked
 
@@ -154,6 +155,19 @@ class _Look(NamedTuple):
     conflicts: Sequence[str | None]
     rivals: dict[UUID, Rivals]
     made_up: Mapping[str, Collection[str | None]] = {}
+
+    def edited_losers(self, hits: Sequence[Hit]) -> set[UUID]:
+        """Memories that lost to one with the same prompt, had their text changed, and were not compared since."""
+        edited = [hit.memory for hit in hits if any(was.lost_to for was in hit.memory.history)]
+        asked = {hit.memory.id: folded(hit.memory.key) for hit in hits} if edited else {}
+        return {
+            memory.id
+            for memory in edited
+            for was in memory.history
+            for right in was.lost_to
+            if asked.get(right) == asked[memory.id]
+            and str(right) not in (self.conflicts[self.ids.index(memory.id)] or "")
+        }
 
     def at(self, hit: Hit) -> Hit:
         """The hit with its arm and, of an unproven memory, the ids of those that it was compared with."""

@@ -19,7 +19,7 @@ from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
-from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
+from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
 from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, saying, sayings
 from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers, wrong_by_saying
 from memshare_memory.pool.pool import Pool
@@ -86,21 +86,23 @@ def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
     recall.rewrite(list(merged.values()))
 
 
-def no_longer_stale(recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became) -> None:
-    """Let those memories that are stale because this became `of` others, and of nothing else, be active again."""
+def no_longer_stale(
+    recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became, source: Memory | None = None
+) -> int:
+    """Let those memories that are stale because this became `of` others, and of nothing else, be active again.
+
+    See `Memory.freed`. Returns how many are.
+    """
     found = recall.store.page(Where(ids=sorted(ids)), len(ids)).memories if ids else []
-    changed = []
-    for one in found:
-        left = tuple(cause for cause in one.because if cause.memory not in of or cause.became != became)
-        if one.status != "active" and left != one.because:
-            status = "active" if one.status == "stale" and not left else one.status
-            changed.append(one.model_copy(update={"status": status, "because": left}))
+    changed = [new for one in found if (new := one.freed(of, became, source)) is not one]
     recall.rewrite(changed)
+    return sum(one.status == "active" for one in changed)
 
 
-def free_children(recall: Recall, source: Memory, became: Became) -> None:
+def free_children(recall: Recall, source: Memory, became: Became) -> int:
     """Let what was written from a memory be active again, where it is stale because this became of that alone."""
-    no_longer_stale(recall, [one.id for one in derived_from(recall.store, source, became)], {source.id}, became)
+    ids = [one.id for one in derived_from(recall.store, source, became)]
+    return no_longer_stale(recall, ids, {source.id}, became, source)
 
 
 BATCH = 256  # memories that are encoded in one call and written in one operation
@@ -206,18 +208,19 @@ class Curate:
         self._follow(write(self._pool, self._client, memories))
         return [memory.id for memory in memories]
 
-    def edit(self, edit: Edit) -> Memory:
+    def edit(self, edit: Edit) -> EditedMemory:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
-        written from a statement before is stale then. One that is hidden as its answer was called wrong is shown once
-        it says something else, and hidden again with that answer; another is not changed to say that (`BadInput`). What
-        was hidden and is shown again is not confirmed, and stale where it was before, or has become so since. What was
-        written from it is stale once it is hidden as it was called wrong, until it is shown again, or an edit without
-        changes says that it was not wrong.
+        written from a statement before is stale then, until it has that text again. One that is hidden as its answer
+        was called wrong is shown once it says something else, and hidden again with that answer; another is not changed
+        to say that (`BadInput`). What was hidden and is shown again is not confirmed, and stale where it was before, or
+        has become so since. What was written from it is stale once it is hidden as it was called wrong, until it is
+        shown again, or an edit without changes says that it was not wrong.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
+        again = 0
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             before = _get(recall.store, edit.id)
             if edit.only_if is not None and before.edited != edit.only_if.edited:
@@ -253,6 +256,7 @@ class Curate:
                 self._keep_decided(recall, changed, [one for one, said in decided.items() if said == "right"])
                 self._ranking.note(recall.store, [changed.id])
                 make_stale(recall, stale_once(recall.store, before, "changed"))
+                again = free_children(recall, changed, "changed")
             if edit.why_hidden is not None:
                 make_stale(recall, stale_once(recall.store, before, FAILED))
             elif before.why_hidden is not None and changed.why_hidden is None:
@@ -264,8 +268,8 @@ class Curate:
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
-            self._follow([changed])
-        return changed
+            self._follow([changed], [changed])
+        return EditedMemory(**dict(changed), active_again=again)
 
     def _keep_decided(self, recall: Recall, changed: Memory, lost: Sequence[UUID]) -> None:
         """Let what lost to a memory be wrong still, now that this has another text, unless it says the same by now; and
@@ -337,13 +341,13 @@ class Curate:
             pairs = self._alike(recall.store, one, other)
             every = {each.id: each for pair in pairs for each in pair}
             wrong = conflicts.wrong(one.pool, [*every])
+            recall.rewrite(self._worths.no_longer_confirmed(recall.store, pairs))
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
                 lost = {pair[right.id == one.id].id for pair in pairs} - wrong
                 found = [stale_once(recall.store, every[each], "found wrong", right) for each in lost]
                 make_stale(recall, [child for some in found for child in some if child.id not in every])
-                recall.rewrite([right.model_copy(update={"confirmed": time.time()})])
-                note_used(self._client, one.pool, [right.id], time.time(), well=True)
+                recall.rewrite([self._worths.confirmed(right, one, other)])
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
                 if decision.right is not None:

@@ -81,6 +81,12 @@ class Edit(Message):
     only_if: Memory | None = None
 
 
+class EditedMemory(Memory):
+    """A memory as an edit left it, and how many others are active again, as it has the text that they rest on."""
+
+    active_again: int = 0
+
+
 class ConflictDecision(Message):
     """Decision of a person on two memories of one pool: whether they contradict each other, and which is `right`.
 

@@ -30,6 +30,7 @@ from memshare_memory.contradictions import MemoryConflict
 from memshare_memory.curate.requests import (
     ConflictDecision,
     Edit,
+    EditedMemory,
     FilesRewritten,
     Forget,
     ForgetPreview,
@@ -292,7 +293,7 @@ class MemoryClient:
         list[Memory], list[UUID], reads=False, seconds=300.0, joined=list
     )
     """Write memories as they are, such as exported ones."""
-    edit = DoorMethod[Edit, Memory](Edit, Memory, reads=False)
+    edit = DoorMethod[Edit, EditedMemory](Edit, EditedMemory, reads=False)
     """Change a memory in its place; returns it as it is now."""
     forget_preview = DoorMethod[Forget, ForgetPreview](Forget, ForgetPreview, seconds=300.0)
     """Preview of the memories that `forget` or `purge` would take; changes nothing."""

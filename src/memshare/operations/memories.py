@@ -254,13 +254,14 @@ def edit(
         raise _stale(memory_id)
     try:
         form = Edit(id=memory_id, by=caller.name, only_if=before, prompt=prompt, answer=answer, status=status)
-        backend.client.memories.edit(form.model_copy(update={"valid_until": valid_until}))
+        now = backend.client.memories.edit(form.model_copy(update={"valid_until": valid_until}))
     except BadInput as error:
         if version_of(_judged(backend, caller, memory_id).memory) != version:
             raise _stale(memory_id) from error
         raise
     audit(caller, "edit", memory_id=memory_id, pool=before.pool)
-    return _reply(backend, _judged(backend, caller, memory_id))
+    reply = _reply(backend, _judged(backend, caller, memory_id))
+    return reply.model_copy(update={"active_again": now.active_again})
 
 
 @serves(Memories.grade, right="curate", decides=True)

@@ -39,7 +39,7 @@ from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.contradictions import Strength
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Cause, Memory, said
+from memshare_memory.memory import Memory, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
 from memshare_scorer.rubric import rubric_files
@@ -58,11 +58,10 @@ class _Source(NamedTuple):
     is_forgotten: bool
     lost_to: tuple[UUID, ...] = ()
 
-    def then(self, cause: Cause, at: float) -> str:
-        """Its answer at a time; for tasks that were under way when it changed, the answer before that."""
-        said, history = as_it_was(self.memory, at).answer, self.memory.history
-        is_late = cause.became == "changed" and history and said == self.memory.answer
-        return history[-1].answer if is_late else said
+    def then(self, child: Memory) -> str:
+        """The answer that another memory was written from, also where it was under way when that changed."""
+        changed = [one.at for one in child.because if (one.memory, one.became) == (self.memory.id, "changed")]
+        return self.memory.text_before(changed[0])[1] if changed else as_it_was(self.memory, child.created).answer
 
 
 def stale(backend: Backend, caller: Caller, pools: Sequence[str]) -> Iterator[Need]:
@@ -95,8 +94,8 @@ def _of_source(caller: Caller, pool: str, source: _Source, some: Sequence[Judged
     cause = max(causes, key=lambda one: one.at)
     is_told = caller.sees(told_of.pool) and (not source.is_forgotten or caller.may("curate"))
     told = [one.memory for one in some if is_told]
-    repeats = [one.id for one in told if followed(one.answer, [source.then(cause, one.created)]) is not None]
-    newest = source.then(cause, some[-1].memory.created) if is_told else None
+    repeats = [one.id for one in told if followed(one.answer, [source.then(one)]) is not None]
+    newest = source.then(some[-1].memory) if is_told else None
     now = told_of.answer if is_told and not source.is_forgotten else None
     return Need(
         kind="stale memory", key=f"stale {pool} {told_of.id}", since=cause.at, pool=pool, repeats=tuple(repeats),

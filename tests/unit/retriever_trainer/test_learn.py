@@ -12,7 +12,7 @@ import redis
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.observe.metrics import read_field
-from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask
+from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask, Said
 from memshare_llm.models import NoModel
 from memshare_llm.structured import NeverFits
 from memshare_memory.belief.trust import retriever_key
@@ -401,8 +401,11 @@ def test_what_labels_say_of_rivals_is_sent_to_the_memory_service_and_in_the_reco
         assert outcome.record.compared.contradicted == {task.rivals[0]: "Two days."}
         [sent] = outcome.followings
         assert sent.hop is NOTE_COMPARED
+        texts = [(task.memory_id, task.prompt, task.answer)]
+        texts += [(one.id, one.prompt, one.answer) for one in task.candidates if one.id in task.rivals]
+        said = {one[0]: Said.of(*one).digest for one in texts}
         assert sent.body == ComparedPairs(
-            journey=task.journey, pool="poem", compared=outcome.record.compared, others=task.rivals
+            journey=task.journey, pool="poem", compared=outcome.record.compared, others=task.rivals, said=said
         )
 
 

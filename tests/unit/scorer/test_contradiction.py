@@ -75,7 +75,9 @@ def test_what_was_compared_is_sent_to_the_memory_service_and_written_by_nobody_e
     [sent] = outcome.followings
     assert (sent.hop, outcome.ended) == (NOTE_COMPARED, "contradicts")
     others = tuple(one.id for one in task.others)
-    assert sent.body == ComparedPairs(journey="j", pool="poem", compared=outcome.record, others=others)
+    said = {one.id: one.digest for one in (task.memory, *task.others)}
+    assert sent.body == ComparedPairs(journey="j", pool="poem", compared=outcome.record, others=others, said=said)
+    assert len({*said.values()}) == 3
     assert redis_client.keys("memshare:conflicts:*") == []
 
 

@@ -179,7 +179,8 @@ def edit(
     """Change a memory: it keeps its id, and `memories show` has what it said before and who changed it.
 
     With another text it has no score and no model any more, and has to earn its credibility anew. What was written
-    from a statement is stale then: agents are not shown it until it is graded again or kept.
+    from a statement is stale then: agents are not shown it until it is graded again or kept, or the statement has
+    exactly that text again.
 
     Example: memshare memories edit 1c6fa3b2 --answer "It opens at ten." --grade
     """
@@ -193,6 +194,7 @@ def edit(
         grader_of(client, client.memories.get(found), "--grade")  # before anything is changed
     stale = 0 if prompt is answer is None else written_from(client, [found])
     memory = client.memories.edit(change)
+    stale -= memory.active_again
     note("edit", memory_id=found, pool=memory.pool)
     graded = grade_again(client, memory, memory.submitter) if grade else None
     if as_json:
@@ -200,6 +202,8 @@ def edit(
         return
     console.print(f"Changed {short_id(memory.id)}.")
     say_stale(stale)
+    if memory.active_again:
+        console.print(f"Written from this text, and shown again: {counted(memory.active_again)}.")
     if graded:
         console.print(f"It is being graded: memshare trace {graded}")
 

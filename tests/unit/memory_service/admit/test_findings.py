@@ -10,7 +10,7 @@ import redis
 
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.grades import GradedTask
-from memshare_broker.wire.lessons import Compared, ComparedPairs, Extracted, ExtractTask, NotedConcepts
+from memshare_broker.wire.lessons import Compared, ComparedPairs, Extracted, ExtractTask, NotedConcepts, Said
 from memshare_broker.wire.messages import Learnt, Usage
 from memshare_memory.admit.after import Lessons, note_compared, note_concepts
 from memshare_memory.admit.settle import SettleStage
@@ -227,6 +227,24 @@ def test_what_is_compared_after_a_decision_on_its_copies_is_decided_as_they_were
     assert known[copy.id] == {right.id: "wrong", another.id: "contradict"}
     assert known[another.id] == {right.id: "contradict", copy.id: "contradict"}
     assert conflicts.take_back(right.pool, right.id, copy.id)
+
+
+@pytest.mark.parametrize("changed", [0, 1], ids=["the memory", "the other"])
+def test_nothing_is_noted_of_a_text_that_was_changed_while_the_model_was_asked(
+    pool: Pool, recall: Recall, curate: Curate, redis_client: redis.Redis, changed: int
+) -> None:
+    memories = stored(recall, "mondays", "tuesdays")
+    said = {one.id: Said.of(one.id, one.prompt, one.answer).digest for one in memories}
+    pairs = pairs_of(*memories, contradicted=1).model_copy(update={"said": said})
+    before = memories[changed].answer
+    curate.edit(Edit(id=memories[changed].id, answer="It says something else."))
+
+    note_compared(pool, redis_client, pairs)
+    assert Conflicts(redis_client).pairs("poem") == []
+
+    curate.edit(Edit(id=memories[changed].id, answer=before))
+    note_compared(pool, redis_client, pairs)
+    assert len(Conflicts(redis_client).pairs("poem")) == 1
 
 
 def test_a_persons_word_stands_against_a_models(pool: Pool, recall: Recall, redis_client: redis.Redis) -> None:

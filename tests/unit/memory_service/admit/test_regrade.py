@@ -43,7 +43,7 @@ def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
 @pytest.fixture
 def edited(curate: Curate) -> Memory:
     curate.restore([remembered("A lamp", answer="Red.", score=95)[0]])
-    return curate.edit(Edit(id=remembered("A lamp", answer="Red.")[0].id, answer="Green.", by="eve"))
+    return curate.get(curate.edit(Edit(id=remembered("A lamp", answer="Red.")[0].id, answer="Green.", by="eve")).id)
 
 
 def settled(settle: SettleStage, task: GradedTask) -> Settlement:

@@ -99,12 +99,13 @@ def test_what_a_person_has_rewritten_is_not_undone_by_who_offers_the_old_text(
     recall: Recall, settle: SettleStage, pool: Pool, redis_client: redis.Redis, by: str
 ) -> None:
     memory = stored(recall, **ANSWERED)
-    changed = Curate(pool, redis_client).edit(Edit(id=memory.id, answer="There is no lamp"))
+    Curate(pool, redis_client).edit(Edit(id=memory.id, answer="There is no lamp"))
+    changed = memories(recall)
 
     settlement = offer(settle, recall, VERBATIM, by=by)
 
     assert (settlement.outcome, settlement.memory_id) == ("duplicate", memory.id)
-    assert memories(recall) == [changed]
+    assert (memories(recall), [one.answer for one in changed]) == (changed, ["There is no lamp"])
 
 
 def test_a_submitters_own_better_one_takes_the_place_and_the_old_one_can_be_restored_with_its_credit(

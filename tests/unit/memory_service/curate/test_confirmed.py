@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from uuid import UUID
 
 import pytest
 import redis
@@ -94,6 +95,34 @@ def test_a_persons_word_confirms_and_forgetting_drops_what_was_noted(
     told(0.2)
     forgetting.forget(Forget(ids=(one.id,)))
     assert in_vain(redis_client) == []
+
+
+@pytest.mark.parametrize("before", [None, 1_700_000_000.5])
+def test_a_decision_that_is_taken_back_or_turned_leaves_confirmed_as_it_was(
+    curate: Curate, one: Memory, redis_client: redis.Redis, before: float | None
+) -> None:
+    [other] = curate.add([NewMemory(pool="poem", prompt="red lamp", answer="A lamp that is green.")])
+    curate.restore([one.model_copy(update={"confirmed": before})])
+
+    def say(right: UUID | None) -> list[float | None]:
+        said = {"undecided": True} if right is None else {"contradict": True, "right": right}
+        curate.decide(ConflictDecision(memories=(one.id, other), **said))
+        return [curate.get(each).confirmed for each in (one.id, other)]
+
+    for _ in range(2):
+        [first, _] = say(one.id)
+        assert first == pytest.approx(time.time(), abs=60)
+    [first, second] = say(other)
+    assert (first, second) == (before, pytest.approx(time.time(), abs=60))
+    assert say(None) == [before, None]
+
+    say(one.id)
+    curate.edit(Edit(id=one.id, status="active"))
+    [first, _] = say(None)
+    assert first == pytest.approx(time.time(), abs=60), "a person spoke for it since"
+    say(one.id)
+    curate.edit(Edit(id=other, answer="A lamp."))
+    assert redis_client.keys("memshare:claims:*") == []
 
 
 def test_what_is_valid_no_longer_is_hidden_and_not_recalled_until_a_person_shows_it_again(

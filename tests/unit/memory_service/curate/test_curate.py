@@ -18,7 +18,7 @@ from memshare_memory.belief.bandit import Credit, in_general
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.curate.curate import BATCH, Curate
 from memshare_memory.curate.forgetting import Forgetting
-from memshare_memory.curate.requests import Edit, Forget, NewMemory
+from memshare_memory.curate.requests import Edit, EditedMemory, Forget, NewMemory
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.memory import Memory, Mode
 from memshare_memory.pool.owner import WRITERS
@@ -144,7 +144,7 @@ def test_an_edited_memory_keeps_its_id_and_is_found_by_its_new_words(
 
     edited = curate.edit(Edit(id=one, prompt="green boat"))
 
-    assert edited == curate.get(one)
+    assert edited == EditedMemory(**dict(curate.get(one)))
     assert (edited.id, edited.prompt, edited.answer) == (one, "green boat", "Yes.")
     (best, _) = found(recall, "green boat", 3, "dense")
     assert (best.memory.id, best.similarity) == (one, pytest.approx(1))

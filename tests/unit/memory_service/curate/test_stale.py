@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 import redis
 
@@ -65,6 +67,32 @@ def test_what_was_written_from_the_old_text_is_stale_and_not_shown_before_the_ne
     assert shown(recall) == [TUESDAYS, other.answer]
     assert {curate.get(one.id).status for one in (*derived, by_another)} == {"stale"}
     assert curate.get(hidden.id).status == "hidden"
+
+
+def test_what_was_written_from_a_text_is_shown_again_once_the_statement_has_that_text_and_nothing_else_is(
+    curate: Curate, recall: Recall, forgetting: Forgetting, statement: Memory
+) -> None:
+    [second] = curate.add([NewMemory(pool="poem", answer="Tickets are sold until noon.", kind="knowledge")])
+    first = wrote(recall, f"{QUESTION} now", statement)
+    by_first = wrote(recall, f"{QUESTION} by another", first)
+    of_both = wrote(recall, f"{QUESTION} of both", statement, curate.get(second))
+    curate.edit(Edit(id=statement.id, answer=TUESDAYS))
+    forgetting.forget(Forget(ids=(second,)))
+    then = wrote(recall, f"{QUESTION} then", statement)
+    known = curate.get(by_first.id)
+    late = wrote(recall, f"{QUESTION} late", statement, created=time.time(), status="stale", because=known.because)
+    each = (first, by_first, of_both, then, late)
+
+    between = curate.edit(Edit(id=statement.id, answer="It is never closed."))
+    assert (between.active_again, {curate.get(one.id).status for one in each}) == (0, {"stale"})
+
+    back = curate.edit(Edit(id=statement.id, answer=MONDAYS))
+    assert (back.active_again, curate.get(back.id).answer) == (2, MONDAYS)
+    assert [curate.get(one.id).status for one in each] == ["active", "active", "stale", "stale", "stale"]
+    assert [one.became for one in curate.get(of_both.id).because] == ["forgotten"]
+
+    assert curate.edit(Edit(id=statement.id, answer=TUESDAYS)).active_again == 1
+    assert [curate.get(one.id).status for one in each] == ["stale", "stale", "stale", "active", "stale"]
 
 
 def test_only_another_text_of_a_statement_makes_stale(curate: Curate, recall: Recall, statement: Memory) -> None:

@@ -7,9 +7,12 @@ from collections.abc import Callable
 import pytest
 import redis
 
+from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
+from memshare_broker.wire.lessons import CompareTask
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
+from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
@@ -18,9 +21,10 @@ from memshare_memory.memory import Memory
 from memshare_memory.people import WrongAnswer, barred, note_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
-from memshare_memory.recall.retriever import Adapter
+from memshare_memory.recall.retriever import Adapter, Retriever
 from tests.support.graded import graded
 from tests.support.memories import remembered
+from tests.support.word_encoder import WordEncoder
 
 QUESTION = "When is the museum closed"
 MONDAYS, TUESDAYS = "It is closed on Mondays all the year.", "It is closed on Tuesdays from May on."
@@ -161,6 +165,26 @@ def test_what_a_person_found_wrong_is_so_again_with_its_old_text(
 
     curate.edit(Edit(id=wrong.id, answer=MONDAYS.upper()))
     assert links.wrong("poem", [wrong.id, right.id]) == {wrong.id}
+
+
+def test_a_text_that_is_back_is_compared_again_and_what_was_found_right_is_shown_until_it_was(
+    pool: Pool, recall: Recall, encoder: WordEncoder, wrote: Callable[..., Memory], redis_client: redis.Redis
+) -> None:
+    sent: list[NextMessage] = []
+    curate = Curate(pool, redis_client, sent.extend)
+    ranked = Recall(recall.store, encoder, Retriever(redis_client, encoder), CredibilityRanking(redis_client))
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    say(curate, right, wrong, right)
+
+    for answer in ("Sundays.", MONDAYS, "Sundays.", "Sundays, too."):
+        curate.edit(Edit(id=wrong.id, answer=answer))
+        assert shown(ranked) == [TUESDAYS], "it is not compared yet"
+
+    tasks = [one.body for one in sent if isinstance(one.body, CompareTask)]
+    assert [one.memory.answer for one in tasks] == ["Sundays.", "Sundays.", "Sundays, too."]
+    assert len({one.journey for one in tasks}) == 3
+    Conflicts(redis_client).judge("poem", wrong.id, right.id, "agree")
+    assert shown(ranked) == ["Sundays, too."], "of two that may be true the shorter one"
 
 
 def test_no_task_brings_back_what_a_person_found_wrong_and_forgot(

@@ -12,7 +12,7 @@ from opentelemetry.trace import SpanKind
 from memshare_broker.errors import BadInput
 from memshare_broker.observe import tracing
 from memshare_broker.presence import AgentCard, Presence, announce
-from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten, TrashRequest
+from memshare_memory.curate.requests import Edit, EditedMemory, Forget, NewMemory, RestoreForgotten, TrashRequest
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.door.messages import RecallRequest, SearchRequest
 from memshare_memory.memory import Memory
@@ -115,8 +115,8 @@ def test_memories_are_brought_in_changed_and_forgotten(memory: MemoryClient) -> 
         "On Tuesday.",
         ["On Monday."],
     )
-    assert (judged.memory, judged.credibility.credits, judged.conflicts) == (changed, 0, ())
-    assert memory.get(known) == changed
+    assert (EditedMemory(**dict(judged.memory)), judged.credibility.credits, judged.conflicts) == (changed, 0, ())
+    assert memory.get(known) == judged.memory
     assert memory.conflicts("plan") == []
     assert memory.forget(Forget(ids=(known,))) == [known]
     with pytest.raises(BadInput, match=f"No memory has the id '{known}'"):

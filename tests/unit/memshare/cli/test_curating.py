@@ -217,6 +217,10 @@ def test_changing_a_statement_reaches_what_was_written_from_it(terminal: Termina
     assert terminal.json("memories", "edit", statement[:8], "--status", "hidden")["stale"] == 0
     assert terminal.json("memories", "edit", statement[:8], "--answer", "On Fridays.")["stale"] == 2
 
+    back = terminal.run("memories", "edit", statement[:8], "--answer", "The museum is closed on Mondays.")
+    assert ("shown again: 2 memories." in back.stdout, "stale" in back.stderr) == (True, False)
+    assert {memory.get(UUID(name)).status for name in (child, grandchild)} == {"active"}
+
 
 def test_forgetting_a_statement_reaches_what_was_written_from_it(terminal: Terminal, memory: MemoryClient) -> None:
     statement = add(memory, "The museum is closed.", kind="knowledge")

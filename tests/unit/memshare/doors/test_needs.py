@@ -25,7 +25,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.memory import Memory, memory_id
+from memshare_memory.memory import Cause, Memory, memory_id
 from memshare_scorer.recheck import RECHECKS, Recheck
 from tests.unit.memshare.doors.conftest import Tokened, bodies, bury
 
@@ -300,6 +300,23 @@ def test_what_is_stale_of_one_cause_needs_somebody_once_with_what_its_source_sai
     assert (by_lamp["source"]["became"], by_lamp["source"]["then"], by_lamp["source"]["now"]) == (
         "forgotten", "The lamp is red.", None,
     )  # fmt: skip
+
+
+def test_then_is_the_text_that_it_was_written_from_also_after_the_change_was_undone(
+    here: TestClient, memory: MemoryClient
+) -> None:
+    [museum] = stated(memory, MONDAYS)
+    memory.edit(Edit(id=museum, answer=TUESDAYS))
+    late = written_from(memory, museum, answer=f"{MONDAYS} Come on a Friday.")
+    cause = Cause(memory=museum, became="changed", at=time.time())
+    stays = {"status": "stale", "because": (cause,), "created": time.time()}  # it was under way when that changed
+    memory.restore([memory.get(late).model_copy(update=stays)])
+
+    for answer in (MONDAYS, "It is never closed."):
+        memory.edit(Edit(id=museum, answer=answer))
+
+        [need] = stale(here)
+        assert (need["source"]["then"], need["source"]["now"], need["repeats"]) == (MONDAYS, answer, [str(late)])
 
 
 def test_a_forgotten_source_is_told_to_who_may_bring_it_back_and_one_that_was_purged_to_nobody(

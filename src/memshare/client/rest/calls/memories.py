@@ -77,6 +77,9 @@ class MemoryReply(Message):
     called_wrong: CalledWrong | None = Field(
         default=None, description="who called its answer wrong, if it is hidden for that"
     )
+    active_again: int = Field(
+        default=0, description="after an edit: how many stale memories are active, as it has the text they rest on"
+    )
 
 
 class MemoriesReply(Message):

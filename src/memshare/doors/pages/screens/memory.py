@@ -125,7 +125,7 @@ def who_says_what(visit: Visit) -> Screen:
 @PAGES.action("/memories/{id}")
 def change(visit: Visit) -> Done | Screen:
     """Change the text of a memory; where somebody has changed it meanwhile, both texts are shown."""
-    memory_id = _id(visit)
+    memory_id, back = _id(visit), visit.back
     before = get(visit.backend, visit.caller, memory_id).memory
     prompt, answer = visit.fields.get("prompt") or None, visit.fields.get("answer") or None
     texts = {"prompt": None if before.prompt is None else prompt, "answer": answer}
@@ -135,14 +135,13 @@ def change(visit: Visit) -> Done | Screen:
         values = _values(visit, get(visit.backend, visit.caller, memory_id))
         return Screen("memory", {**values, "mine": {"prompt": prompt, "answer": answer}}, status=412)
     is_new = len(now.memory.history) > len(before.history)
-    back = visit.back
     undo = f"/memories/{memory_id}/text-before?{urlencode({'version': now.version, 'back': back})}" if is_new else ""
     if now.memory.status == "hidden":
         why = f", as {now.called_wrong.by} called that wrong" if now.called_wrong else ""
         said = "It is still hidden." if before.status == "hidden" else f"It is hidden{why}."
         return Done(f"/memories/{memory_id}", f"The memory was changed. {said}", undo)
     said = "The memory was changed, and is shown again." if before.status == "hidden" else "The memory was changed."
-    return Done(back or f"/memories/{memory_id}", said + ask_again(back), undo)
+    return Done(back or f"/memories/{memory_id}", said + _active_again(now) + ask_again(back), undo)
 
 
 @PAGES.action("/memories/{id}/text-before")
@@ -153,9 +152,14 @@ def put_text_back(visit: Visit) -> Done:
     if not history:
         raise BadInput("This memory has said nothing else before.")
     last, version = history[-1], visit.field("version")
-    edit(visit.backend, visit.caller, memory_id, version, prompt=last.prompt, answer=last.answer)
-    to = visit.back or f"/memories/{memory_id}"
-    return Done(to, "It says again what it said before. It has to prove itself anew.")
+    now = edit(visit.backend, visit.caller, memory_id, version, prompt=last.prompt, answer=last.answer)
+    said = f"It says again what it said before. It has to prove itself anew.{_active_again(now)}"
+    return Done(visit.back or f"/memories/{memory_id}", said)
+
+
+def _active_again(now: MemoryReply) -> str:
+    again = counted(now.active_again, "answer")
+    return f" Written from this text, and shown again: {again}." if now.active_again else ""
 
 
 @PAGES.action("/memories/{id}/status")

@@ -179,6 +179,28 @@ def test_a_wrong_memory_is_changed_from_the_journey_and_leads_back_to_it(
     assert "red lamp by the sea A light." in card_of(undone.text, shelf["logic"])
 
 
+def test_undo_and_an_edit_back_say_how_many_answers_are_shown_again(here: TestClient, backend: Backend) -> None:
+    memories = backend.client.memories
+    [fact] = memories.add([NewMemory(pool="poem", answer="It is on the second floor.", new_pool=True)])
+    answer = memories.get(fact).model_copy(
+        update={"id": UUID(int=9), "prompt": "Which floor?", "answer": "The second.", "kind": None, "parents": (fact,)}
+    )
+    memories.restore([answer])
+    page, back = f"/memories/{fact}", "Written from this text, and shown again: 1 answer."
+
+    changed = here.post(page, data=hidden(here.get(page).text, "edit") | {"answer": "The third."}, headers=FROM_PAGE)
+    assert (memories.get(answer.id).status, back in text_of(changed.text)) == ("stale", False)
+    [undo] = re.findall(r'action="(/memories/[^"]+/text-before[^"]*)"', changed.text)
+    undone = here.post(html.unescape(undo), headers=FROM_PAGE)
+    assert f"It has to prove itself anew. {back}" in text_of(undone.text)
+    assert memories.get(answer.id).status == "active"
+
+    for said, again in (("The third.", 0), ("It is on the second floor.", 1)):
+        version = here.get(f"/v1{page}").headers["ETag"]
+        reply = here.patch(f"/v1{page}", json={"answer": said}, headers={"If-Match": version})
+        assert reply.json()["active_again"] == again
+
+
 def test_once_a_memory_is_forgotten_the_right_fact_is_brought_in_from_the_journey(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
