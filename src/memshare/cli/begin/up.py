@@ -268,7 +268,7 @@ class _Troubles:
         return Counter(one.queue for one in parked)
 
     def _not_approved(self) -> list[str]:
-        """What `unapproved` says by now; of files that cannot be read, what it said before."""
+        """The result of `unapproved` by now; where a file cannot be read, the one before."""
         if self._clock() - self._files_read >= READ_FILES_EVERY:
             self._files_read = self._clock()
             with contextlib.suppress(MemshareError):
