@@ -37,6 +37,7 @@ class NoTls(exceptions.ConnectionError):
 HOPELESS = (exceptions.AuthenticationError, exceptions.NoPermissionError, NoTls)
 """Errors that another try does not mend."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 2.0  # seconds between two looks for a Redis that is away
+PATIENCE = 3.0  # seconds of a connection before which a person sits: asked four times, a frozen Redis is told in 12
 
 
 def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:

@@ -63,12 +63,16 @@ class Unreachable(MemshareError):
 
 
 class TryAgain(MemshareError):
-    """It may work later; `wait` is the number of seconds the other side asked for, if it did and it is one."""
+    """It may work later; `wait` is the number of seconds the other side asked for, if it did and it is one.
 
-    def __init__(self, message: str, wait: float | None = None, reason: Reason = "busy") -> None:
+    Where nobody was `asked`, as another one was refused a moment ago, no try has failed.
+    """
+
+    def __init__(self, message: str, wait: float | None = None, reason: Reason = "busy", *, asked: bool = True) -> None:
         super().__init__(message)
         self.wait = max(wait, 0.0) if wait is not None and math.isfinite(wait) else None
         self.reason: Reason = reason
+        self.asked = asked
 
 
 class QueueFull(TryAgain):

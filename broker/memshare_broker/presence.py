@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from uuid import uuid4
@@ -34,6 +35,11 @@ INVENTED = "memshare:invented_kinds"
 INTERVAL, LIFETIME = 5.0, 20  # seconds
 NOTICED_FOR = 3 * INTERVAL
 WORKER_INCARNATION = uuid4().hex  # of this process and of those it forks: a worker that is started again has another
+
+SAME_NAME = (
+    "Two workers are called {node}: what one of them does is taken for lost and done again, so some answers are paid "
+    "twice. End one, and start it under a name of its own (`celery -n`)."
+)
 
 
 class AgentCard(AgentPools, Message):
@@ -74,20 +80,26 @@ class Presence(Message):
     """The model that says which memories mislead, where it trains."""
     secrets: tuple[str, ...] = ()
     """Fingerprints of the secrets that it takes; the first is the one that it signs with."""
+    shares_name: bool = False
+    """True while another worker says that it is there under the same name."""
 
 
-def announce(client: redis.Redis, presence: Presence) -> None:
+def announce(client: redis.Redis, presence: Presence) -> str | None:
     """Say that this worker is there; it is forgotten when it has not said so for `LIFETIME` seconds.
 
-    A full Redis goes on knowing who was there; raises its `OutOfMemoryError` all the same.
+    Returns the incarnation that had said so last under its name; None where none is known. A full Redis goes on knowing
+    who was there; raises its `OutOfMemoryError` all the same.
     """
     client.expire(PREFIX + presence.node, LIFETIME)
     with client.pipeline() as step:
-        step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME)
+        step.set(PREFIX + presence.node, presence.model_dump_json(), ex=LIFETIME, get=True)
         step.sadd(INCARNATIONS_THERE, presence.incarnation)
         for card in presence.agents:
             step.hset(INVENTED, card.name, json.dumps(card.invented))
-        step.execute()
+        text, *_ = step.execute()
+    with suppress(ValidationError):
+        return Presence.model_validate_json(text or "").incarnation
+    return None
 
 
 def is_invented(client: redis.Redis, agent: str | None, kind: str | None) -> bool:

@@ -9,10 +9,12 @@ from collections.abc import Callable
 import redis
 from kombu.exceptions import OperationalError
 
+from memshare_broker.errors import Unreachable
+
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 5.0  # seconds; a worker counts as gone after four times the longest
-OUTAGE = (redis.RedisError, OperationalError, OSError)
+OUTAGE = (redis.RedisError, OperationalError, OSError, Unreachable)
 
 
 def repeat(

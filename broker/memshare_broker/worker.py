@@ -143,6 +143,7 @@ class WorkerWatch(threading.Thread):
             trainer_model=settings.model_for("trainer") if TRAINER_QUEUE in queues else None,
             secrets=open_signer(settings).fingerprints,
         )
+        self._is_announced = False
         self._stopped = threading.Event()
         signals.worker_shutdown.connect(self._withdraw, weak=False)
 
@@ -164,7 +165,13 @@ class WorkerWatch(threading.Thread):
         repeat(self.name, self._announce, self._stopped, every=presence.INTERVAL)
 
     def _announce(self) -> None:
-        presence.announce(self._client, self._presence)
+        before, own = presence.announce(self._client, self._presence), self._presence
+        # The first time it may be of a worker before this one, that was killed.
+        shares = self._is_announced and before not in (None, own.incarnation)
+        self._is_announced = True
+        if shares and not own.shares_name:
+            log.error("%s", presence.SAME_NAME.format(node=own.node))
+        self._presence = own.model_copy(update={"shares_name": shares})
         if self._settings.heartbeat is not None and takes_tasks(self._consumer):
             try:
                 self._settings.heartbeat.touch()

@@ -96,7 +96,7 @@ def ask(chat: Chat, turns: Sequence[Turn], schema: type[T]) -> Structured[T]:
     try:
         return Structured(_read(second, schema), second.model, first.usage + second.usage)
     except ValidationError as error:
-        words = f"{second.model} was asked twice, and its reply did not fit {schema.__name__!r}: {_reason(error)}"
+        words = f"{second.model} was asked twice, and its reply did not fit: {_reason(error)}"
         if _reason(error) == reason:
             raise NeverFits(words, "invalid reply") from error
         raise DoesNotFitNow(words, reason="invalid reply") from error

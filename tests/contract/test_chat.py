@@ -178,7 +178,7 @@ def test_the_same_misfit_twice_is_given_up_and_another_one_tried_again(open_: Op
     replies = in_turn(Answer(text="I would say 90."), Answer(text='{"rhyme": 1}'))
     other, _ = open_(replies)
 
-    with pytest.raises(DoesNotFit, match=r"did not fit 'Grades of a poem': the reply: Invalid JSON") as caught:
+    with pytest.raises(DoesNotFit, match=r"did not fit: the reply: Invalid JSON") as caught:
         ask(chat, ASKED, Grades)
     with pytest.raises(DoesNotFit) as caught_other:
         ask(other, ASKED, Grades)

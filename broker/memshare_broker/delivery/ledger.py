@@ -199,10 +199,13 @@ class Ledger:
         """True if a worker that is there, or was a moment ago, works on a message."""
         return bool(self._client.hexists(schema.INCARNATIONS, message_id))
 
-    def fail(self, entry: Entry, reason: Reason) -> Failures:
-        """Note that a try has failed, but do not count it in an outage; returns what has failed so far."""
+    def fail(self, entry: Entry, reason: Reason, *, asked: bool = True) -> Failures:
+        """Note that a try has failed, but do not count it in an outage; returns what has failed so far.
+
+        Where nobody was `asked` only the time of the first one is noted.
+        """
         counts, is_paid = reason not in OUTAGES, reason in PAID
-        tries, seconds, paid = self._run(FAIL, entry, reason=reason, counts=counts, is_paid=is_paid)
+        tries, seconds, paid = self._run(FAIL, entry, reason=reason, counts=counts, is_paid=is_paid, asked=asked)
         return Failures(int(tries), float(seconds), int(paid))
 
     def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:

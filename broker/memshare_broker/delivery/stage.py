@@ -173,7 +173,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error
     except TryAgain as error:
-        failed = services.ledger.fail(entry, error.reason)
+        failed = services.ledger.fail(entry, error.reason, asked=error.asked)
         tries = failed.tries
         tried_enough = error.reason not in OUTAGES and (tries >= services.tries or failed.paid >= PAID_TRIES)
         if tried_enough or failed.seconds >= services.retry_seconds:

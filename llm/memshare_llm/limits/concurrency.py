@@ -122,11 +122,11 @@ class ServerLimit:
         )
         if granted == -2:
             words = f"{self.model} answered 429 to another call, and nobody asks it before the time that it named."
-            raise TryAgain(words, float(told[0]), "rate limit")
+            raise TryAgain(words, float(told[0]), "rate limit", asked=False)
         if granted == -1:
             raise NotYet(
-                f"The last {MISFITS} replies of {self.model} were refusals or of no use for {self.lane} ({kind!r}), so "
-                "it is not asked for now. One call tries again every five minutes. Another model may do better.",
+                f"The last {MISFITS} replies of {self.model} were refusals or of no use for {self.lane}, so it is "
+                "not asked for now. One call tries again every five minutes. Another model may do better.",
                 float(told[0]) + random.uniform(0, GRACE),
                 hold=_held_by(key),
             )

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from memshare.client.journey import Journey, read_journey, read_journeys
 from memshare_agents.roster import cards
 from memshare_broker.app import make_app
-from memshare_broker.connection import connect, reaching
+from memshare_broker.connection import PATIENCE, connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
 from memshare_broker.delivery.hops import ANSWER, NextMessage
 from memshare_broker.delivery.journey_records import OPINION, OutcomeRecord, noted, read_outcomes
@@ -48,7 +48,7 @@ class Client:
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
         self.app = make_app(settings=self.settings)
-        self._redis = connect(self.settings.redis, tries=1)
+        self._redis = connect(self.settings.redis, tries=1, timeout=PATIENCE)
         self._waiting = connect(self.settings.redis)
         self.ledger = Ledger(self._redis, self.settings.keep_days, self.settings.traces_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)

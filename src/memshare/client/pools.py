@@ -14,7 +14,7 @@ from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import METRICS, read_field
-from memshare_broker.presence import AgentCard, Presence
+from memshare_broker.presence import SAME_NAME, AgentCard, Presence
 from memshare_broker.settings import OFFLINE, Settings
 from memshare_broker.wire.lessons import LONGEST_TEXT
 from memshare_broker.wire.messages import RegradePair, derived_id
@@ -55,6 +55,11 @@ def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str,
     return tuple(why for why in every if any(model in why for model in models))
 
 
+def same_names(workers: Iterable[Presence]) -> tuple[str, ...]:
+    """A sentence for each name that more than one live worker has."""
+    return tuple(SAME_NAME.format(node=worker.node) for worker in workers if worker.shares_name)
+
+
 FEWEST_FAILED = 3  # calls, so that one time-out is no alarm
 FAILURES = {
     "slow": "timed out",
@@ -76,7 +81,9 @@ def failing_models(calls: Mapping[str, Sequence[str]]) -> dict[str, str]:
         counted = [one for at, one in enumerate(ended) if at < there or one != "away"]  # it is there again
         failed = [one for one in counted if one != "fit"]
         if len(failed) >= max(FEWEST_FAILED, len(counted) / 2):
-            how = FAILURES.get(failed[0], "failed") if len({*failed}) == 1 else "failed"
+            how = FAILURES.get(failed[0], "failed")
+            if len({*failed}) > 1 and how != "failed":
+                how = f"failed; the latest {how.replace('were ', 'was ', 1)}"
             said[model] = f"{len(failed)} of the last {len(counted)} calls of {model} {how}."
     return said
 

@@ -352,7 +352,8 @@ class StatusReply(Message):
     doubts: tuple[str, ...] = Field(default=(), description="what models were found unfit for")
     failing: tuple[str, ...] = Field(
         default=(),
-        description="what fails: models of whose last six calls half did, a Redis without room; a sentence each",
+        description="what fails: models of whose last six calls half did, a Redis without room, workers of one name; "
+        "a sentence each",
     )
     busy: tuple[str, ...] = Field(
         default=(), description="models' servers that have as many calls as they may now: a sentence each"

@@ -15,7 +15,7 @@ import redis
 from memshare.client.client import Client
 from memshare.client.errors import NotFound, TooLarge
 from memshare.operations.caller import Caller, Tokens
-from memshare_broker.connection import connect, reaching
+from memshare_broker.connection import PATIENCE, connect, reaching
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.delivery.journey_records import pack, unpack
 from memshare_broker.errors import BadInput
@@ -89,7 +89,7 @@ class Backend:
         self.command = command
         self.agents = agents
         self.client = Client(settings)
-        self.redis = connect(settings.redis, tries=1)
+        self.redis = connect(settings.redis, tries=1, timeout=PATIENCE)
         self.tokens = Tokens(self.redis)
         self.recalls = Recalls(self.redis, settings.keep_days)
         self.budget = Budget(self.redis, UsageLog(self.redis))

@@ -11,7 +11,15 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
-from memshare.client.pools import busy_servers, failing_models, graded_ever, model_doubts, models_of, no_room
+from memshare.client.pools import (
+    busy_servers,
+    failing_models,
+    graded_ever,
+    model_doubts,
+    models_of,
+    no_room,
+    same_names,
+)
 from memshare.client.replies import (
     AgentFileReply,
     AgentReply,
@@ -59,7 +67,8 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
         calls = last_calls(backend.redis) if caller.pools is None else {}
-        failing = (*failing_models(calls).values(), *no_room(backend.redis)) if caller.pools is None else ()
+        fails = (*failing_models(calls).values(), *no_room(backend.redis), *same_names(workers))
+        failing = fails if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
         agent_models={name: card.model for name, card in sorted(cards.items()) if name in served},

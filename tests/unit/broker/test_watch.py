@@ -3,6 +3,7 @@
 import gc
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from memshare_broker import worker as watch_module
 from memshare_broker.app import make_app
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import Entry, open_key
-from memshare_broker.presence import PREFIX, present
+from memshare_broker.presence import PREFIX, Presence, announce, present
 from memshare_broker.settings import Settings
 from memshare_broker.worker import Pulse, WorkerWatch, takes_tasks
 from tests.support.deployment import wait_for
@@ -66,6 +67,21 @@ def test_a_child_that_a_worker_forks_does_not_withdraw_it(
 
     assert [worker.node for worker in present(redis_client)] == ["w@host"]
     assert (tmp_path / "heartbeat").exists()
+
+
+def test_a_live_worker_of_the_same_name_is_noticed_and_one_that_was_killed_is_not(
+    start_watch: StartWatch, redis_client: redis.Redis, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    other = Presence(node="w@host", pid=1, incarnation="other", queues=("poem",))
+    announce(redis_client, other)
+    start_watch()
+    wait_for((tmp_path / "heartbeat").exists, 10, "the first heartbeat")
+    time.sleep(0.3)
+    assert "Two workers" not in caplog.text
+
+    announce(redis_client, other)
+    wait_for(lambda: "Two workers are called w@host" in caplog.text, 10, "it to be noticed")
+    wait_for(lambda: not present(redis_client)[0].shares_name, 10, "it to be over")
 
 
 def test_a_worker_that_shuts_down_is_withdrawn(

@@ -1,5 +1,5 @@
--- Counts a try that has failed.
--- arguments: reason, counts: flag, is_paid: flag
+-- Counts a try that has failed; among those of its reason only where somebody was asked.
+-- arguments: reason, counts: flag, is_paid: flag, asked: flag
 -- Returns how many tries of the message have failed, this one included, the seconds since the first one, and how many
 -- were paid for.
 local count, since, paid = 0, now, 0
@@ -10,5 +10,5 @@ if before then
 end
 count, paid = count + (counts and 1 or 0), paid + (is_paid and 1 or 0)
 redis.call('HSET', key.failures, id, count .. ' ' .. string.format('%.6f', since) .. ' ' .. paid)
-redis.call('HINCRBY', key.failed, reason, 1)
+if asked then redis.call('HINCRBY', key.failed, reason, 1) end
 return {count, tostring(now - since), paid}

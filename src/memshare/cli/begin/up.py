@@ -9,7 +9,7 @@ import signal
 import socket
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,15 +24,17 @@ from rich.text import Text
 from memshare.cli.begin.demo_gain import MADE, SEARCH
 from memshare.cli.options import Json
 from memshare.client.client import Client
-from memshare.client.pools import failing_models, graded_ever, model_doubts, no_room
+from memshare.client.pools import failing_models, graded_ever, model_doubts, no_room, same_names
 from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, next_line, print_json, styled, waiting
+from memshare.terminal.ids import counted
 from memshare_broker.app import CONCEPTS_QUEUE, TRAINER_QUEUE
-from memshare_broker.connection import connect
-from memshare_broker.errors import MemshareError
+from memshare_broker.connection import PATIENCE, connect, reaching
+from memshare_broker.errors import BadInput, MemshareError, Unreachable
+from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.settings import OFFLINE, load_settings
 from memshare_broker.steady_thread import repeat, steady_thread
 from memshare_llm.limits.concurrency import last_calls
@@ -40,7 +42,9 @@ from memshare_llm.models import HOW_TO_SET
 
 REFRESH = 1.0  # seconds
 LASTS = 20.0  # seconds that a trouble may be out of sight, as when what waits is tried again, until it is over
-COUNT_MEMORIES_EVERY = 5.0  # seconds
+COUNT_MEMORIES_EVERY = READ_FILES_EVERY = 5.0  # seconds
+SILENT = 10.0  # seconds without a word of Redis, until that is told: one that ended is started again sooner
+AGAIN = 10  # times as large, and a trouble is told again
 MAY_BE_OFF = {CONCEPTS_QUEUE: "concepts", TRAINER_QUEUE: "learn"}  # and the setting that leaves it without a worker
 
 WITHOUT_MODEL = f"""\
@@ -75,7 +79,7 @@ def up(
         asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))
         most = f"up to {settings.model_timeout:g} s each"
         with waiting(f"Asking {asked}, {most}") if asked else contextlib.nullcontext():
-            warnings = try_models(settings, models) + unapproved(settings)
+            warnings = try_models(settings, models)
         for warning in warnings:
             errors.print(warning, style="yellow")
         supervisor = Supervisor(
@@ -201,17 +205,35 @@ class _Trouble:
 
 
 class _Troubles:
-    """Says what is wrong, again when that has doubled, and then that it is over: a model is away, its calls fail, or
-    what it says is of no use; Redis has no room."""
+    """Says what is wrong, again when that is ten times as much, and then that it is over: a model is away, its calls
+    fail, or what it says is of no use; a rubric is not approved; tasks were given up; Redis has no room, or is silent.
+    """
 
     def __init__(self, client: Client, *, as_json: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._client, self._as_json, self._clock = client, as_json, clock
-        self.redis = connect(client.settings.redis)
+        self.redis = connect(client.settings.redis, tries=1, timeout=PATIENCE)
+        self._answered = clock()
+        self._files_read, self._unapproved = -READ_FILES_EVERY, list[str]()
         self._away: set[str] = set()  # what is known of messages that waited for a model that was away
         self._told: dict[str, _Trouble] = {}  # by their words without numbers
 
     def tell(self) -> Counter[str]:
-        """Say what is new; returns how many messages of each queue wait beside it."""
+        """Say what is new; returns how many messages of each queue wait beside it.
+
+        Raises `Unreachable`, and says so once Redis has been silent for `SILENT` seconds.
+        """
+        url = self._client.settings.redis
+        try:
+            with reaching(url):
+                parked = self._tell()
+        except Unreachable as error:
+            if self._clock() - self._answered >= SILENT:
+                self._say(f"Redis {url}", str(error), 0, self._clock())
+            raise
+        self._answered = self._clock()
+        return parked
+
+    def _tell(self) -> Counter[str]:
         parked = self._client.ledger.parked.all()
         workers = self._client.workers()
         off = MAY_BE_OFF.keys() - {queue for worker in workers for queue in worker.queues}
@@ -229,13 +251,14 @@ class _Troubles:
             for model, said in failing_models(calls).items()
             if not any(f"{model} " in why for why in self._away)  # of a model that is away that is said
         }
-        every = (*held, *model_doubts(self.redis, workers), *no_room(self.redis), *fails.values())
-        found = {_without_numbers(why): why for why in every}
+        doubts = (*model_doubts(self.redis, workers), *self._not_approved(), *same_names(workers))
+        every = (*held, *doubts, *no_room(self.redis), *fails.values())
+        found = {_without_numbers(why): why for why in every} | self._given_up()
         waiting, now = Counter[str](), self._clock()
         for why, number in held.items():
             waiting[_without_numbers(why)] += number
         for key, why in found.items():
-            self._tell(key, why, waiting[key], now)
+            self._say(key, why, waiting[key], now)
         # What its last call did not disprove may go on, unless it fails otherwise by now.
         open_ = {model for model, ended in calls.items() if ended[0] != "fit" and model not in fails}
         for key, one in [*self._told.items()]:
@@ -244,10 +267,30 @@ class _Troubles:
                 self._print(styled(("No longer so: ", "green"), one.why), {"over": one.why})
         return Counter(one.queue for one in parked)
 
-    def _tell(self, key: str, why: str, waiting: int, now: float) -> None:
+    def _not_approved(self) -> list[str]:
+        """The result of `unapproved` by now; where a file cannot be read, the one before."""
+        if self._clock() - self._files_read >= READ_FILES_EVERY:
+            self._files_read = self._clock()
+            with contextlib.suppress(MemshareError):
+                self._unapproved = unapproved(self._client.settings)
+        return self._unapproved
+
+    def _given_up(self) -> dict[str, str]:
+        """A sentence for each reason of dead letters, with the words of one of them, by its key."""
+        ids, said = defaultdict[str, list[str]](list), {}
+        for letter, reason in self.redis.hgetall(DEAD_REASONS).items():
+            ids[str(reason)].append(str(letter))
+        for reason, letters in sorted(ids.items()):
+            with contextlib.suppress(BadInput):  # somebody has just decided that one
+                why = self._client.dead_letters.get(letters[0]).error.rstrip(".")
+                of = counted(len(letters), "task was given up", "tasks were given up")
+                said[f"given up {reason}"] = f"{of} ({reason}): {why}. See `memshare dead list`."
+        return said
+
+    def _say(self, key: str, why: str, waiting: int, now: float) -> None:
         size = waiting or int((re.match(r"\d+", why) or "0")[0])
         known = self._told.get(key)
-        if known is None or (size >= 2 * max(known.size, 1) and now >= known.told_again):
+        if known is None or (size >= AGAIN * max(known.size, 1) and now >= known.told_again):
             before = {"instead_of": known.why} if known else {}
             waits = (f"{waiting} wait: ", "yellow") if waiting else ""
             self._print(styled(waits, why), {"waiting": waiting, "why": why, **before})
@@ -260,8 +303,8 @@ class _Troubles:
 
 
 def _without_numbers(why: str) -> str:
-    """Key of a trouble, the same however its numbers change; those in the names of models stay."""
-    return re.sub(r"(?<!\S)\d+(?!\S)", "", why)
+    """Key of a trouble, the same however its numbers and the latest failure change; those in models' names stay."""
+    return re.sub(r"(?<!\S)\d+(?!\S)|; the latest .*", "", why)
 
 
 class _Status:
@@ -277,12 +320,13 @@ class _Status:
     def show(self) -> None:
         ledger = self._client.ledger
         try:
+            parked = self._troubles.tell()  # first, as it says where Redis is silent
             done = ledger.done()
             if time.monotonic() - self._counted > COUNT_MEMORIES_EVERY and done != self._done_then:
                 self._memories = self._client.memories.stats(timeout=5).total
                 self._counted, self._done_then = time.monotonic(), done
             told = done | {"score": graded_ever(self._troubles.redis)[0]}  # a message of that stage may end ungraded
-            line = _line(ledger.open_messages(), self._troubles.tell(), told, self._memories)
+            line = _line(ledger.open_messages(), parked, told, self._memories)
         except (MemshareError, redis.RedisError, OSError) as error:
             line = styled((str(error), "yellow"))
         self._live.update(line)

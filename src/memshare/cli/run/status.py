@@ -41,10 +41,10 @@ def status(as_json: Json = False) -> None:
     console.print(table("worker", "serves", "models", rows=workers) if workers else "No worker is there.")
     if found.workers and not any(MEMORY_QUEUE in one.queues for one in found.workers):
         console.print("Tasks wait for the memory service, which is not there yet.", style="yellow")
-    queues = [
-        (one.name, one.open, one.a_minute, f"{one.oldest:.0f} s" if one.open else "–", one.workers or "none")
-        for one in found.queues
-    ]
+    oldest = {
+        one.name: f"{one.oldest:.0f} s" if one.oldest else "set aside" if one.open else "–" for one in found.queues
+    }
+    queues = [(one.name, one.open, one.a_minute, oldest[one.name], one.workers or "none") for one in found.queues]
     if queues:
         console.print(table("queue", "open", "a minute", "oldest", "workers", rows=queues))
     for queue in found.queues:

@@ -383,7 +383,7 @@ def test_a_reply_that_never_fits_costs_its_step_and_not_the_run(make_engine: Mak
     found = run(make_engine(chat))
 
     assert found.verified
-    assert found.steps[0].said.startswith("Failed: scripted was asked twice, and its reply did not fit 'Plan'")
+    assert found.steps[0].said.startswith("Failed: scripted was asked twice, and its reply did not fit: ")
     assert found.steps[0].usage == Usage(prompt_tokens=20, completion_tokens=10)
     assert found.steps[1].depth == 1
 

@@ -278,6 +278,16 @@ def test_an_outage_counts_no_try_and_what_was_paid_for_is_counted_apart(ledger: 
     assert [one.paid for one in failed] == [0, 0, 0, 1, 1, 2]
 
 
+def test_a_task_that_is_held_back_while_another_was_refused_is_no_failed_try(ledger: Ledger) -> None:
+    ledger.begin(entry(), "incarnation")
+    ledger.fail(entry("t2"), "rate limit")
+
+    first = ledger.fail(entry(), "rate limit", asked=False)
+
+    assert ledger.failed() == {"rate limit": 1}
+    assert ledger.fail(entry(), "rate limit", asked=False).seconds > first.seconds, "it is not held for ever"
+
+
 def test_a_dead_letter_that_is_revived_has_all_its_tries_again(ledger: Ledger) -> None:
     ledger.begin(entry(), "incarnation")
     ledger.fail(entry(), "time-out")

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 import redis
 
-from memshare.cli.begin.up import _Troubles
+import memshare_scorer
+from memshare.cli.begin.up import SILENT, _Troubles
 from memshare.client.client import Client
 from memshare.client.pools import failing_models, model_doubts
 from memshare.client.replies import StatusReply
+from memshare.operations.backend import Backend
+from memshare.operations.caller import Caller
+from memshare.operations.listings import status
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
-from memshare_broker.errors import GiveUp, NotYet, TryAgain
+from memshare_broker.errors import GiveUp, NotYet, TryAgain, Unreachable
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
 from memshare_broker.wire.messages import Turn
@@ -115,6 +122,14 @@ def test_a_model_that_refuses_all_prompts_is_said_with_the_reason_and_one_refusa
                 chat.reply([Turn(role="user", content="A riddle about rain")])
 
     assert [*failing_models(last_calls(redis_client)).values()] == [f"6 of the last 6 calls of openai:scripted {how}."]
+
+
+def test_of_calls_that_fail_in_several_ways_the_latest_is_told(redis_client: redis.Redis) -> None:
+    end_calls(redis_client, "slow", 5)
+    end_calls(redis_client, "refused", 1)
+
+    said = "6 of the last 6 calls of openai:small failed; the latest was over its rate limit."
+    assert [*failing_models(last_calls(redis_client)).values()] == [said]
 
 
 def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redis) -> None:
@@ -224,7 +239,7 @@ def test_up_says_another_reason_of_a_model_that_fails_and_takes_back_each(
         assert told(60) == []
 
 
-def test_up_says_a_trouble_again_when_it_has_doubled_but_not_each_second(
+def test_up_says_a_trouble_again_when_it_is_ten_times_as_large(
     settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now, away = [0.0], "openai:small could not be reached at http://127.0.0.1:1."
@@ -245,8 +260,116 @@ def test_up_says_a_trouble_again_when_it_has_doubled_but_not_each_second(
             assert all(one.get("instead_of") is not None for one in lines) or number == 0
 
     waits = [(at, waiting) for at, waiting, _ in said if waiting]
-    assert waits == [(0, 1), (5, 6), (11, 12), (23, 24), (47, 48)]
-    assert [(at, word) for at, waiting, word in said if not waiting] == [(0, "3"), (30, "6")]
+    assert waits == [(0, 1), (9, 10)]
+    assert [(at, word) for at, waiting, word in said if not waiting] == [(0, "3")]
+
+
+def test_up_says_once_that_calls_fail_in_turns_for_several_reasons(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = []
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client)
+        end_calls(redis_client, "slow", 4)
+        for outcome in ("refused", "slow", "refused"):
+            end_calls(redis_client, outcome, 1)
+            troubles.tell()
+            said += capsys.readouterr().out.splitlines()
+
+    assert said == ["5 of the last 5 calls of openai:small failed; the latest was over its rate limit."]
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_up_says_that_tasks_were_given_up_and_why_until_somebody_has_decided(
+    settings: Settings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now, letters = [0.0], []
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        for name in ("t1", "t2"):
+            client.ledger.open(entry(name))
+            letters.append(letter_for(entry(name), GiveUp("The check of 'right' broke.", "check"), tries=1))
+            client.dead_letters.add(letters[-1])
+        troubles.tell()
+        for letter in letters:
+            client.dead_letters.drop(letter)
+        now[0] = 60
+        troubles.tell()
+
+    said = "2 tasks were given up (check): The check of 'right' broke. See `memshare dead list`."
+    assert " ".join(capsys.readouterr().out.split()) == f"{said} No longer so: {said}"
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_up_says_that_an_edited_rubric_is_not_approved_any_more(
+    settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    bundled = Path(memshare_scorer.__file__).parent / "rubrics" / "poem.toml"
+    with closing(Client(settings.model_copy(update={"agents_dir": tmp_path}))) as client:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        troubles.tell()
+        assert capsys.readouterr().out == ""
+
+        edited = tmp_path / "poem.rubric.toml"
+        edited.write_text(bundled.read_text().replace("Short poems", "Short and merry poems"))
+        now[0] = 60
+        troubles.tell()
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.startswith("Agent 'poem': nobody has approved its rubric")
+
+        edited.unlink()
+        for at in (120, 180):
+            now[0] = at
+            troubles.tell()
+        assert " ".join(capsys.readouterr().out.split()) == f"No longer so: {said}"
+
+
+def test_a_redis_that_is_frozen_is_told_by_up_and_ends_a_command_soon(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("cli.begin.up", "client.client", "operations.backend"):
+        monkeypatch.setattr(f"memshare.{module}.PATIENCE", 0.2)
+    now, server = [0.0], int(redis_client.info("server")["process_id"])
+    with closing(Client(settings)) as client, closing(Backend(settings)) as backend:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        troubles.tell()
+        os.kill(server, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            for at in (1.0, SILENT, SILENT + 1):
+                now[0] = at
+                with pytest.raises(Unreachable):
+                    troubles.tell()
+            with pytest.raises(Unreachable):
+                status(backend, Caller("ada", frozenset({"admin"})))
+            assert time.monotonic() - began < 20
+        finally:
+            os.kill(server, signal.SIGCONT)
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.startswith("Redis does not answer at ")
+        assert said.count("does not answer") == 1
+        now[0] = 90
+        troubles.tell()
+
+    assert " ".join(capsys.readouterr().out.split()) == f"No longer so: {said}"
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_status_says_set_aside_where_no_open_task_is_under_way(terminal: Terminal, settings: Settings) -> None:
+    with closing(Client(settings)) as client:
+        client.ledger.open(entry("t1"))
+        client.ledger.park(entry("t1"), NotYet("The cap is used up.", 60, hold="agent poem"))
+
+    assert "set aside" in terminal.run("status").stdout
+    assert "0 s" not in terminal.run("status").stdout
+
+
+def test_workers_that_share_a_name_are_told(terminal: Terminal, redis_client: redis.Redis) -> None:
+    about = {"node": "agents@here", "pid": 7, "incarnation": "x", "queues": ("poem",)}
+    announce(redis_client, Presence.model_validate({**about, "shares_name": True}))
+
+    assert "Two workers are called agents@here" in terminal.run("status").stdout
 
 
 def test_the_model_that_says_which_memories_mislead_is_told(terminal: Terminal, redis_client: redis.Redis) -> None:

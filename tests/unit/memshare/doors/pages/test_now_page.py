@@ -43,7 +43,7 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
 
     calls(backend, refused=1)
     [said] = here.get("/v1/status").json()["failing"]
-    assert said == f"5 of the last 6 calls of {MODEL} failed."
+    assert said == f"5 of the last 6 calls of {MODEL} failed; the latest was over its rate limit."
 
 
 def test_what_was_given_up_or_cancelled_is_no_answer_of_the_last_minute(here: TestClient, backend: Backend) -> None:
