@@ -268,7 +268,7 @@ class Curate:
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
-            self._follow([changed], [changed])
+            self._follow([changed])
         return EditedMemory(**dict(changed), active_again=again)
 
     def _keep_decided(self, recall: Recall, changed: Memory, lost: Sequence[UUID]) -> None:
