@@ -151,7 +151,10 @@ class Memory(Message):
                 return True
             return self.created < cause.at and source.text_before(cause.at) == (source.prompt, source.answer)
 
-        left = tuple(cause for cause in self.because if not is_over(cause))
+        return self.stale_by(tuple(cause for cause in self.because if not is_over(cause)))
+
+    def stale_by(self, left: tuple[Cause, ...]) -> Memory:
+        """This memory with those causes alone that are left, and active if it is stale and there is none."""
         if left == self.because:
             return self
         status = "active" if self.status == "stale" and not left else self.status

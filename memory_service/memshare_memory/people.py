@@ -271,10 +271,14 @@ def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -
 
 def called_wrong(client: redis.Redis, memory: Memory) -> WrongAnswer | None:
     """A word that a memory is hidden for as long as it says this; None without one."""
-    return next((one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id), None)
+    return next(words_that_hide(client, memory), None)
+
+
+def words_that_hide(client: redis.Redis, memory: Memory) -> Iterator[WrongAnswer]:
+    """All of these words."""
+    return (one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id)
 
 
 def is_called_wrong(client: redis.Redis, memory: Memory) -> bool:
     """True if somebody called what a memory says wrong who may hide it, also while it was not there."""
-    words = [one for one in wrong_answers(client, memory.answer) if one.hides and one.memory == memory.id]
-    return any(one.curated or one.submitter == memory.submitter for one in words)
+    return any(one.curated or one.submitter == memory.submitter for one in words_that_hide(client, memory))

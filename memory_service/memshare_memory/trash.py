@@ -156,11 +156,7 @@ class Trash:
             is_failed = cause.became == FAILED and source.why_hidden is not None
             return is_failed or (cause.became == "found wrong" and self._worths.is_wrong(source))
 
-        left = tuple(filter(holds, item.memory.because))
-        if left == item.memory.because:
-            return item
-        status = "active" if item.memory.status == "stale" and not left else item.memory.status
-        return item.model_copy(update={"memory": item.memory.model_copy(update={"status": status, "because": left})})
+        return item.model_copy(update={"memory": item.memory.stale_by(tuple(filter(holds, item.memory.because)))})
 
     def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
         """Remove memories from the pool, with what they were worth and what was made of them."""

@@ -126,9 +126,9 @@ def _on_rivals(task: LessonTask, record: Lesson) -> NextMessage | None:
         Said.of(rival.id, rival.prompt, rival.answer) for rival in task.candidates if rival.id in task.rivals
     )
     if record.compared is not None:
-        texts = {each.id: each.digest for each in (memory, *others)}
-        pairs = {"journey": task.journey, "pool": task.pool, "compared": record.compared, "said": texts}
-        return NOTE_COMPARED.next(ComparedPairs(**pairs, others=task.rivals))
+        texts, compared = {each.id: each.digest for each in (memory, *others)}, record.compared
+        pairs = ComparedPairs(journey=task.journey, pool=task.pool, compared=compared, others=task.rivals, said=texts)
+        return NOTE_COMPARED.next(pairs)
     paid_by = task.model_dump(include=set(PaidTask.model_fields))
     return COMPARE.next(CompareTask(**paid_by, memory=memory, others=others))
 

@@ -132,7 +132,7 @@ def recent(client: redis.Redis, most: int = 0, of: str = RECENT, agent: str | No
 def note_unremembered(client: redis.Redis, journey: str) -> None:
     """Note a task that is not to be remembered and had its turn at the scorer, so that others do not push it out."""
     client.zadd(UNREMEMBERED, {journey: time.time()})
-    client.zremrangebyrank(UNREMEMBERED, 0, -1001)
+    client.zremrangebyrank(UNREMEMBERED, 0, -1 - LISTED)
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:

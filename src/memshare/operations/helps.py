@@ -227,8 +227,6 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     is_a_day = any(one.at <= began for one in graded)
     fixed = {card.name for worker in workers for card in worker.agents if card.memories is not None}
     latest = [one for one in graded if one.is_tried and one.at > began]
-    with backend.reaching():
-        begun = most_usual(backend.redis, pools, left_out)
     counts = Counter((group, one.is_one_tried) for one in graded if one.is_tried for group in groups_of(one.group))
     a_day = Counter((group, one.group[0] in fixed) for one in latest for group in groups_of(one.group))
     for (way, group), every in strata.items():
@@ -252,8 +250,11 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
                 more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
                 rate = a_day[group, False] + (way == "one withheld") * a_day[group, True]
                 reply = reply.model_copy(update={"more": more, "days": more / rate if is_a_day and rate else None})
-                if way == "all withheld" and begun < BEGIN_AFTER and not every:
-                    reply = reply.model_copy(update={"begun": begun, "days": None})
+                if way == "all withheld" and not every:
+                    with backend.reaching():
+                        begun = most_usual(backend.redis, pools, left_out)
+                    if begun < BEGIN_AFTER:
+                        reply = reply.model_copy(update={"begun": begun, "days": None})
         found.append((reply, measure))
     out = tuple(sorted(map(str, left_out)))
     found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]

@@ -24,7 +24,15 @@ from memshare_memory.admit.followed import shares_in_common
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, memory_id, saying, sayings
-from memshare_memory.people import WrongAnswer, called_wrong, least_alike, no_longer_wrong, note_wrong, wrong_answers
+from memshare_memory.people import (
+    WrongAnswer,
+    called_wrong,
+    least_alike,
+    no_longer_wrong,
+    note_wrong,
+    words_that_hide,
+    wrong_answers,
+)
 from memshare_memory.stores.store import Where
 
 MOST = 50  # memories that still say what was called wrong
@@ -168,8 +176,7 @@ def note_hidden(
 def called_wrong_in(backend: Backend, memory: Memory) -> list[str]:
     """The journeys of the words for which a memory is hidden as long as it says this."""
     with backend.reaching():
-        words = [*wrong_answers(backend.redis, memory.answer)]
-    return [one.journey for one in words if one.hides and one.memory == memory.id and one.journey]
+        return [one.journey for one in words_that_hide(backend.redis, memory) if one.journey]
 
 
 def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:
