@@ -21,7 +21,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Extracted, ExtractTask
 from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_concepts.extraction import EXAMPLES, extract, fit_together, stored
-from memshare_llm.batches import TOO_MUCH, Batches, shares
+from memshare_llm.batches import LEFT_OUT, TOO_MUCH, Batches, shares
 from memshare_llm.build import fit_in_time, open_budget, open_limited, open_metering
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Metering, Payer
@@ -50,8 +50,8 @@ class Extracting:
     def run(self, journey: str, task: ExtractTask) -> Outcome:
         """Ask for the concepts of a memory as it is now, with those that wait for theirs; or wait itself.
 
-        One that is gone, or has some, is not asked about, and without a model none is. What is too much for the model
-        is left out.
+        One that is gone, or has some, is not asked about, and without a model none is. What is too much for the model,
+        or refused by its content filter, is left out.
         """
         nothing = Extracted(journey=journey, pool=task.pool, memory_id=task.memory_id)
         if not has_model(self.chat):
@@ -66,7 +66,7 @@ class Extracting:
             try:
                 extracted = self.batches.ask(task, partial(self._ask, found[0]))
             except (TryAgain, GiveUp) as error:
-                if error.reason not in TOO_MUCH:
+                if error.reason not in TOO_MUCH | LEFT_OUT:
                     raise
                 about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
                 log.warning("Its concepts were not named: %s", error, extra=about)

@@ -29,6 +29,8 @@ DAY = 86_400  # seconds
 DEFERRED_KEPT, DEFERRED_AGAIN = 3 * DAY, 1_200.0  # seconds for which a deferred call waits, and until one looks again
 TOO_MUCH = frozenset({"time-out", "cut off", "invalid reply", "too long"})
 """Reasons why fewer in a call may do. A call for one alone that fails so is made again later, or not at all."""
+LEFT_OUT = frozenset({"too long", "content filter"})
+"""Reasons why no call for one alone will do: it goes without."""
 MOST_ALONE = 8  # calls for one alone, before it is given up
 FIRST_WAIT, LONGER = 20.0, 4  # seconds after the first of them, and times as many after each other: 30 hours in all
 GATHER_AGAIN = 2 * LOOK_AGAIN  # seconds, in which those of a batch whose worker was killed come together again

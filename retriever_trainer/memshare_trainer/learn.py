@@ -25,7 +25,7 @@ from memshare_broker.observe.metrics import NOW, Sample, count
 from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Evidence, Lesson, LessonTask, Said
 from memshare_broker.wire.messages import PaidTask
 from memshare_broker.wire.spaces import space_of
-from memshare_llm.batches import TOO_MUCH
+from memshare_llm.batches import LEFT_OUT, TOO_MUCH
 from memshare_llm.models import NoModelSet
 from memshare_memory.admit.crediting import LEAST_WEIGHT
 from memshare_memory.recall.retriever import Adapter
@@ -90,7 +90,7 @@ class LearnStage:
         try:
             labels = self._labeller.label(task)
         except (TryAgain, GiveUp) as error:
-            if error.reason not in TOO_MUCH and not isinstance(error, NoModelSet):
+            if error.reason not in TOO_MUCH | LEFT_OUT and not isinstance(error, NoModelSet):
                 raise
             return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {error}"))
         helping = sum(label < UNDECIDED for label in labels.values)

@@ -37,7 +37,7 @@ from memshare_broker.wire.messages import (
     Usage,
     derived_id,
 )
-from memshare_llm.batches import TOO_MUCH, Batches
+from memshare_llm.batches import LEFT_OUT, TOO_MUCH, Batches
 from memshare_llm.chat import Chat
 from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
 from memshare_llm.models import NONE_SET, NoModelSet, has_model
@@ -220,7 +220,8 @@ class CompareStage:
     def run(self, journey: str, task: CompareTask) -> Outcome:
         """Ask which memories contradict the one, with those that wait for the same; or wait.
 
-        Without a model nothing is asked, and what is too long for the model is left out.
+        Without a model nothing is asked, and what is too long for the model, or refused by its content
+        filter, is left out.
         """
         nothing = Compared(memory_id=task.memory.id, contradicted={}, compared=0, model=self.chat.name, usage=Usage())
         about = ids(task_id=journey, memory_id=task.memory.id, pool=task.pool)
@@ -229,10 +230,10 @@ class CompareStage:
         try:
             compared = self.batches.said(journey) or self.batches.ask(task, self._ask)
         except (TryAgain, GiveUp) as error:
-            if error.reason not in TOO_MUCH:
-                raise
-            if error.reason != "too long":  # until it is compared, it is shown beside no proven one
+            if error.reason in TOO_MUCH - LEFT_OUT:  # until it is compared, it is shown beside no proven one
                 raise self.batches.later(task, error) from error
+            if error.reason not in LEFT_OUT:
+                raise
             log.warning("Not compared: %s", error, extra=about)
             return Outcome(nothing, ended="not compared")
         found = len(compared.contradicted)

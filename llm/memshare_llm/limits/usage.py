@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
@@ -24,6 +25,10 @@ log = logging.getLogger(__name__)
 KEEP = 2 * 86_400  # seconds; a day is read as long as it lasts
 ADD_USAGE = Script(__file__, "add_usage", keep=KEEP, metrics=METRICS)
 EVERY = 0.1  # seconds between two batches
+
+FILTERED = "memshare:filtered:"
+"""Hash, with a day at the end: JSON of a model and a lane → background calls that its content filter refused."""
+BACKGROUND = frozenset({"labels", "comparisons", "concepts"})
 
 Amount = tuple[str, str, float]  # key, field, and how much is added
 
@@ -93,6 +98,8 @@ class UsageLog:
     def ended(self, model: str, lane: str, outcome: str, seconds: float, usage: Usage) -> None:
         """Note what a call was for, and how it ended."""
         of = {"model": model, "lane": lane}
+        if outcome == "filtered" and lane in BACKGROUND:
+            self._add([(f"{FILTERED}{day_of(self._clock())}", json.dumps([model, lane]), 1.0)])
         self._count(
             [
                 count("memshare_calls_total", **of, outcome=outcome),
@@ -154,6 +161,19 @@ class UsageLog:
             kind, name = holder.split(" ", 1)
             found[kind][name] = _used([fields.get(f"{what} {holder}") for what in Used._fields])  # type: ignore[index]
         return found
+
+
+def filtered_today(client: redis.Redis) -> list[str]:
+    """A sentence for each model whose content filter refused background calls today."""
+    calls: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for field, number in client.hgetall(f"{FILTERED}{day_of(time.time())}").items():
+        model, lane = json.loads(field)
+        calls[model][lane] = int(number)
+    return [
+        f"{sum(of.values())} refused by the content filter of {model} today (UTC), of calls for "
+        f"{' and '.join(sorted(of))}. What it refuses goes without; the answer of the task stands."
+        for model, of in sorted(calls.items())
+    ]
 
 
 def forget_submitter(client: redis.Redis, submitter: str) -> None:

@@ -21,6 +21,7 @@ from memshare_broker.wire.messages import RegradePair, derived_id
 from memshare_broker.wire.spaces import fits
 from memshare_llm.deferred import missing_batch_apis
 from memshare_llm.limits.concurrency import servers_now
+from memshare_llm.limits.usage import filtered_today
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
 from memshare_memory.encoders.encoder import ENCODER, first_name
@@ -49,8 +50,10 @@ def models_of(worker: Presence) -> set[str]:
 
 
 def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str, ...]:
-    """A sentence for each rubric by which a model of these workers cannot grade, and each without labels or batches."""
-    every = (*(why for _, why in cannot_grade(client)), *paused_labels(client), *missing_batch_apis(client))
+    """A sentence for each rubric by which a model of these workers cannot grade, and each without labels or batches, or
+    whose content filter refused background calls today."""
+    grades = (why for _, why in cannot_grade(client))
+    every = (*grades, *paused_labels(client), *missing_batch_apis(client), *filtered_today(client))
     models = {model for worker in workers for model in models_of(worker)}
     return tuple(why for why in every if any(model in why for model in models))
 

@@ -40,6 +40,7 @@ class Namer(ScriptedChat):
     most = 99
     reason: Reason = "time-out"
     """Why a call about more memories than `most` fails."""
+    refusal: Reason = "refused"
 
     def reply(self, turns: Sequence[Turn], _schema: type[BaseModel] | None = None) -> Reply:
         if self.away:
@@ -54,7 +55,7 @@ class Namer(ScriptedChat):
                 else TryAgain("Too much.", reason=self.reason)
             )
         if any(BAD in one["prompt"] for one in memories.values()):
-            raise RefusedReply("No.", "refused", usage)
+            raise RefusedReply("No.", self.refusal, usage)
         named = {name: CONCEPTS | {"topic": one["prompt"].split()[-1]} for name, one in memories.items()}
         return Reply(text=json.dumps(named), model=self.name, usage=usage)
 
@@ -221,6 +222,17 @@ def test_one_that_is_too_much_by_itself_is_left_out_and_not_asked_about_again(
 
     assert (outcome.ended, outcome.following) == ("not named", None)
     assert len(chat.conversations) == 1
+
+
+def test_what_a_content_filter_refuses_by_itself_is_left_out(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
+) -> None:
+    good, bad = tasks("Owl", f"{BAD} Elk")
+    chat.refusal = "content filter"
+    wait(make(), [good, bad])
+
+    assert named(make(wait=0), good).concepts["0"] == ("Owl",)
+    assert make().run(bad.journey, bad).ended == "not named"
 
 
 def test_another_model_is_asked_about_as_many_as_before(redis_client: redis.Redis, ledger: Ledger) -> None:

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED
-from memshare_broker.errors import BadInput, TryAgain
+from memshare_broker.errors import BadInput, GiveUp, TryAgain
 from memshare_broker.observe.metrics import read_field
 from memshare_broker.wire.lessons import ComparedPairs, CompareTask, Lesson, LessonTask, Said
 from memshare_llm.models import NoModel
@@ -132,7 +132,9 @@ def test_without_something_to_tell_apart_there_is_no_update_and_it_says_so(
     assert (log.head().counted, log.counts()["no update"]) == (0, 1)
 
 
-def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again(redis_client: redis.Redis) -> None:
+def test_labels_that_do_not_fit_or_are_refused_by_a_content_filter_are_no_update_and_other_troubles_are_tried_again(
+    redis_client: redis.Redis,
+) -> None:
     class Broken(FormLabeller):
         def __init__(self, error: Exception) -> None:
             super().__init__()
@@ -143,9 +145,11 @@ def test_labels_that_do_not_fit_are_no_update_and_other_troubles_are_tried_again
 
     record = teach(trainer(redis_client, Broken(NeverFits("It did not fit.", "invalid reply"))), lesson(1))
     assert (record.outcome, record.reason) == ("no update", "there are no labels: It did not fit.")
+    record = teach(trainer(redis_client, Broken(GiveUp("The filter stopped it.", "content filter"))), lesson(2))
+    assert (record.outcome, record.reason) == ("no update", "there are no labels: The filter stopped it.")
 
     with pytest.raises(TryAgain, match="busy"):
-        teach(trainer(redis_client, Broken(TryAgain("The model is busy."))), lesson(2))
+        teach(trainer(redis_client, Broken(TryAgain("The model is busy."))), lesson(3))
 
 
 def test_lessons_with_inverted_labels_do_not_make_the_published_version_worse(

@@ -11,7 +11,7 @@ from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import GiveUp, NotYet
 from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask, Said
 from memshare_llm.batches import MOST_ALONE, Batches
-from memshare_llm.chat import Chat
+from memshare_llm.chat import Chat, Reply
 from memshare_llm.models import NoModel
 from memshare_scorer.contradiction import LONGEST, TOGETHER, compare
 from memshare_scorer.tasks import CompareStage, Places
@@ -115,6 +115,16 @@ def test_what_no_reply_was_ever_of_use_for_is_given_up_and_can_be_tried_again(re
         stage.run("j", task)
 
     assert stage.run("j", task).ended == "agrees"
+
+
+def test_what_a_content_filter_refuses_is_not_compared(redis_client: redis.Redis) -> None:
+    class Filtered(ScriptedChat):
+        def reply(self, *_: object) -> Reply:
+            raise GiveUp("Its content filter stopped it.", "content filter")
+
+    outcome = comparing(Filtered(), redis_client).run("j", a_task(MONDAYS, TUESDAYS))
+
+    assert (outcome.ended, outcome.followings) == ("not compared", ())
 
 
 def several(count: int, submitter: str = "ada") -> list[CompareTask]:
