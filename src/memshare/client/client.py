@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -212,6 +212,13 @@ class Client:
         """The workers that are there."""
         with reaching(self.settings.redis):
             return present(self._redis)
+
+    def unserved(self, queues: Iterable[str]) -> str | None:
+        """A sentence on the worker to start, where none serves some of these queues."""
+        served = {queue for worker in self.workers() for queue in worker.queues}
+        missing = [queue for queue in queues if queue not in served]
+        start = f"Start `memshare up` (again, if it runs), or `memshare worker {' '.join(missing)}`."
+        return f"No worker serves {', '.join(missing)} yet. {start}" if missing else None
 
     def close(self) -> None:
         """Let go of Redis and of the memory service."""

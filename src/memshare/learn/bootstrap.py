@@ -126,12 +126,8 @@ class Hints:
         self._said: set[str] = set()
 
     def look(self, waiting: set[str]) -> None:
-        served = {queue for worker in self._client.workers() for queue in worker.queues}
-        missing = [queue for queue in self._queues if queue not in served]
-        if missing:
-            names = " ".join(missing)
-            start = f"Start `memshare up` (again, if it runs), or `memshare worker {names}`."
-            self.say(f"No worker serves {', '.join(missing)} yet. {start}")
+        if unserved := self._client.unserved(self._queues):
+            self.say(unserved)
         with reaching(self._client.settings.redis):
             parked = self._client.ledger.parked.all()
         ids = waiting | {str(derived_id(one, SCORE.name)) for one in waiting} if parked else set()

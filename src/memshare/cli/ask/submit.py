@@ -146,9 +146,8 @@ def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> 
 
 
 def _what_it_waits_for(client: Client, agent: str, task_id: str) -> Iterator[str]:
-    if not any(agent in worker.queues for worker in client.workers()):
-        start = f"Start `memshare up` (again, if it runs), or `memshare worker {agent}`."
-        yield f"No worker serves the queue {agent!r} yet. {start}"
+    if unserved := client.unserved([agent]):
+        yield unserved
     with reaching(client.settings.redis):
         waits = client.ledger.parked.why(task_id)
     if waits is not None:

@@ -29,7 +29,7 @@ from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
 from memshare.operate.preflight import check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
-from memshare.terminal.console import console, errors, next_line, print_json, styled, waiting
+from memshare.terminal.console import console, errors, print_json, styled, waiting
 from memshare.terminal.ids import counted
 from memshare_broker.app import CONCEPTS_QUEUE, TRAINER_QUEUE
 from memshare_broker.connection import PATIENCE, connect, reaching
@@ -195,12 +195,10 @@ def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event,
 
 @dataclass
 class _Trouble:
-    """A trouble as it was told last: its words, its size (what waits for it, or its count), and its times."""
+    """A trouble as it was told last: its words, its size (what waits for it, or its count), and when it was seen."""
 
     why: str
     size: int
-    began: float
-    told_again: float
     seen: float
 
 
@@ -214,6 +212,7 @@ class _Troubles:
         self.redis = connect(client.settings.redis, tries=1, timeout=PATIENCE)
         self._answered = clock()
         self._files_read, self._unapproved = -READ_FILES_EVERY, list[str]()
+        self._letters, self._dead = 0, dict[str, str]()
         self._away: set[str] = set()  # what is known of messages that waited for a model that was away
         self._told: dict[str, _Trouble] = {}  # by their words without numbers
 
@@ -276,8 +275,11 @@ class _Troubles:
         return self._unapproved
 
     def _given_up(self) -> dict[str, str]:
-        """A sentence for each reason of dead letters, with the words of one of them, by its key."""
-        ids, said = defaultdict[str, list[str]](list), {}
+        """A sentence for each reason of dead letters, with the words of one of them, by its key; read anew only when
+        their number has changed."""
+        if (number := self.redis.hlen(DEAD_REASONS)) == self._letters:
+            return self._dead
+        ids, said = defaultdict[str, list[str]](list), dict[str, str]()
         for letter, reason in self.redis.hgetall(DEAD_REASONS).items():
             ids[str(reason)].append(str(letter))
         for reason, letters in sorted(ids.items()):
@@ -285,17 +287,17 @@ class _Troubles:
                 why = self._client.dead_letters.get(letters[0]).error.rstrip(".")
                 of = counted(len(letters), "task was given up", "tasks were given up")
                 said[f"given up {reason}"] = f"{of} ({reason}): {why}. See `memshare dead list`."
+        self._letters, self._dead = number, said
         return said
 
     def _say(self, key: str, why: str, waiting: int, now: float) -> None:
         size = waiting or int((re.match(r"\d+", why) or "0")[0])
         known = self._told.get(key)
-        if known is None or (size >= AGAIN * max(known.size, 1) and now >= known.told_again):
+        if known is None or size >= AGAIN * max(known.size, 1):
             before = {"instead_of": known.why} if known else {}
             waits = (f"{waiting} wait: ", "yellow") if waiting else ""
             self._print(styled(waits, why), {"waiting": waiting, "why": why, **before})
-            began = known.began if known else now
-            known = self._told[key] = _Trouble(why, size, began, began + next_line(now - began), now)
+            known = self._told[key] = _Trouble(why, size, now)
         known.seen = now
 
     def _print(self, said: Text, for_machines: dict[str, object]) -> None:

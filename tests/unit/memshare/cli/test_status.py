@@ -23,12 +23,14 @@ from memshare.operations.listings import status
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp, NotYet, TryAgain, Unreachable
+from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.presence import Presence, announce
 from memshare_broker.settings import Settings
-from memshare_broker.wire.messages import Turn
+from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.build import open_limited
 from memshare_llm.doubts import Doubts
 from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit, last_calls
+from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_script import Answer, in_turn
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
@@ -300,6 +302,25 @@ def test_up_says_that_tasks_were_given_up_and_why_until_somebody_has_decided(
     assert " ".join(capsys.readouterr().out.split()) == f"{said} No longer so: {said}"
 
 
+def test_the_reasons_of_dead_letters_are_read_anew_only_when_their_number_has_changed(
+    settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(Client(settings)) as client, redis_client.monitor() as seen:
+        troubles = _Troubles(client)
+        for name in ("t1", "t2"):
+            client.ledger.open(entry(name))
+            client.dead_letters.add(letter_for(entry(name), GiveUp("It broke.", "check"), tries=1))
+            for _ in range(3):
+                troubles.tell()
+        redis_client.echo("end")
+        read = 0
+        while (said := seen.next_command()["command"]) != "ECHO end":
+            read += said == f"HGETALL {DEAD_REASONS}"
+
+    assert read == 2
+    assert "given up" in capsys.readouterr().out
+
+
 @pytest.mark.usefixtures("redis_client")
 def test_up_says_that_an_edited_rubric_is_not_approved_any_more(
     settings: Settings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -323,6 +344,29 @@ def test_up_says_that_an_edited_rubric_is_not_approved_any_more(
             now[0] = at
             troubles.tell()
         assert " ".join(capsys.readouterr().out.split()) == f"No longer so: {said}"
+
+
+def test_what_a_content_filter_refused_in_the_background_is_a_count_of_the_day(
+    terminal: Terminal, settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scorer = Presence(node="s", pid=7, incarnation="x", queues=("scorer",), scorer_model="openai:small")
+    usage = UsageLog(redis_client)
+    for lane, outcome in (("concepts", "filtered"), ("labels", "filtered"), ("answers", "filtered"), ("labels", "fit")):
+        usage.ended("openai:small", lane, outcome, 1.0, Usage())
+    usage.flush()
+    announce(redis_client, scorer)
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client)
+        for _ in range(2):
+            troubles.tell()
+
+    told = (
+        "2 refused by the content filter of openai:small today (UTC), of calls for concepts and labels. What it "
+        "refuses goes without; the answer of the task stands."
+    )
+    assert " ".join(capsys.readouterr().out.split()) == told
+    announce(redis_client, scorer)
+    assert terminal.json("status")["doubts"] == [told]
 
 
 def test_a_redis_that_is_frozen_is_told_by_up_and_ends_a_command_soon(
