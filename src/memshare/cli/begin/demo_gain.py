@@ -146,11 +146,12 @@ def folder_for(data: Path | None) -> Iterator[Path]:
 
 
 def new_folder(data: Path) -> Path:
-    """The folder as it is written out; raises `BadInput` where there is a pool in it."""
+    """The folder as it is written out; raises `BadInput` where there is a pool in it, or it cannot be written."""
     folder = data.expanduser().absolute()
-    if (folder / "pool").exists():
-        raise BadInput(f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder.")
-    return folder
+    with hold_folder(folder):
+        if not (folder / "pool").exists():
+            return folder
+    raise BadInput(f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder.")
 
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
@@ -268,17 +269,15 @@ def own_folder() -> Path:
     known = load_settings(kind=OwnSettings).data
     is_its = (known / MADE).exists()  # as after the `export` that the demo prints
     folder = known if is_its else known.with_name(f"{known.name}-demo")
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / MADE).exists():
-            raise BadInput(f"{str(folder)!r} is not of the demo: move it away, or name a new folder with --data.")
-        with hold_folder(folder):  # nobody goes on with it just now
-            for one in folder.iterdir():
-                if one.is_dir() and one.name != "exports":
-                    shutil.rmtree(one)
-                elif one.is_file() and one.name not in (MADE, "up.lock"):
-                    one.unlink()
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / MADE).touch(mode=0o600)
+    if folder.exists() and any(folder.iterdir()) and not (folder / MADE).exists():
+        raise BadInput(f"{str(folder)!r} is not of the demo: move it away, or name a new folder with --data.")
+    with hold_folder(folder):  # nobody goes on with it just now
+        for one in folder.iterdir():
+            if one.is_dir() and one.name != "exports":
+                shutil.rmtree(one)
+            elif one.is_file() and one.name not in (MADE, "up.lock"):
+                one.unlink()
+        (folder / MADE).touch(mode=0o600)
     return folder
 
 

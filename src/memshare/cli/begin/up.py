@@ -110,7 +110,7 @@ def up(
             ending = f"Ending; running tasks may finish, for up to {settings.grace + 10:g} s"
             # The memory service is told to end after the other workers, and may take as long; others have 10 s each.
             notify("STOPPING=1", f"STATUS={ending}", f"EXTEND_TIMEOUT_USEC={2 * settings.grace + 50:.0f}000000")
-            with waiting(ending):
+            with waiting(ending) if supervisor.children else contextlib.nullcontext():
                 supervisor.stop()
             if ready:
                 errors.print("Ended. What was not finished goes on when `memshare up` runs again.")

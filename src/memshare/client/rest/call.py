@@ -169,7 +169,7 @@ def read(call: Call[Reply], answer: HttpResponse | NoResponse, address: str) -> 
     if isinstance(answer, NoResponse):
         raise Unreachable(
             f"Nothing answers at {address} ({answer.error or type(answer.error).__name__}). "
-            "Start `memshare serve` there, or name another address."
+            "Start `memshare up` or `memshare serve` there, or name another address."
         ) from answer.error
     if answer.status >= 300:
         raise _refusal(answer, address)

@@ -20,6 +20,7 @@ from memshare.demo.text_to_sql import read_questions
 from memshare.operate.data_folder import tell_models
 from memshare.terminal import console as console_module
 from memshare.terminal.console import TextConsole
+from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal
@@ -49,6 +50,13 @@ def test_the_demo_of_somebody_who_went_on_with_its_folder_begins_anew_in_it(
 
     assert (first, again) == (tmp_path / "data-demo", first)
     assert not (first / "agents").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(BadInput, match="cannot be written"):
+        demo_gain.new_folder(tmp_path / "file" / "demo")
 
 
 @pytest.mark.parametrize("plain", [True, False])

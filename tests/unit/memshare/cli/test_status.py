@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
 from contextlib import closing, suppress
 from pathlib import Path
@@ -141,6 +142,14 @@ def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redi
 
     assert ["openai:small" in one for one in model_doubts(redis_client, [worker, other])] == [True]
     assert model_doubts(redis_client, [other]) == ()
+
+
+def test_an_up_whose_port_is_taken_does_not_speak_of_tasks_that_may_finish(terminal: Terminal) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = terminal.run("up", "--port", str(taken.getsockname()[1]), "--flower-port", "0", code=2).stderr
+
+    assert "cannot listen on" in said
+    assert "Ending" not in said
 
 
 def test_up_says_a_trouble_once_and_that_it_is_over(
