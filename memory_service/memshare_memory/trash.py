@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -184,10 +185,7 @@ class Trash:
     def read(self, ids: Sequence[UUID]) -> Iterator[ForgottenMemory]:
         """Forgotten memories by their ids, in their order; those that the trash does not have are left out."""
         for start in range(0, len(ids), _AT_ONCE):
-            keys = [f"{_ITEM}{one}" for one in ids[start : start + _AT_ONCE]]
-            for text in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
-                if text is not None:
-                    yield ForgottenMemory.model_validate(unpack(text))
+            yield from read_items(ask_items(self._client, ids[start : start + _AT_ONCE]))
 
     def every(self) -> Iterator[ForgottenMemory]:
         """All forgotten memories, the last one forgotten first."""
@@ -202,3 +200,13 @@ class Trash:
                 change.delete(*(f"{_ITEM}{one}" for one in some))
                 change.zrem(INDEX, *some)
                 change.execute()
+
+
+def ask_items(client: redis.Redis, ids: Iterable[UUID]) -> Any:
+    """Ask for forgotten memories, in a pipeline too; `read_items` reads the reply."""
+    return client.execute_command("MGET", *(f"{_ITEM}{one}" for one in ids), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+
+
+def read_items(reply: Iterable[bytes | None]) -> Iterator[ForgottenMemory]:
+    """Forgotten memories of a reply, without those that the trash does not have."""
+    return (ForgottenMemory.model_validate(unpack(text)) for text in reply if text is not None)
