@@ -190,6 +190,22 @@ class Trash:
         drop_cards(self._client, ids)
         drop_summaries(self._client, ids, "read")
 
+    def tell_rivals(self, back: ForgottenMemory) -> list[Memory]:
+        """Let what still lies in the trash know what people decided of it and of a memory that is back.
+
+        Returns what so lost to that.
+        """
+        told = []
+        for one in self.read(back.rivals):
+            if back.memory.id not in one.rivals:
+                changes = {"rivals": (*one.rivals, back.memory.id)}
+                for own, its in (("confirmed", "confirmed"), ("right", "wrong"), ("wrong", "right")):
+                    if one.memory.id in getattr(back, own):
+                        changes[its] = (*getattr(one, its), back.memory.id)
+                told.append(one.model_copy(update=changes))
+        self.put(told)
+        return [one.memory for one in told if back.memory.id in one.wrong]
+
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""
         for start in range(0, len(items), _AT_ONCE):

@@ -45,12 +45,13 @@ class Derived:
         """What lies in the trash and was written from something."""
         return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
 
-    def of(self, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
+    def of(self, source: Memory, became: Became, right: Memory | None = None, *, shown: bool = False) -> list[Memory]:
         """Memories written from one, directly or through others, without it, as far as what `became` of it concerns
         them.
 
         What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer. It
         does not concern what was found `right` in its place, what was written from that, and what rather says that.
+        With `shown`, all that was shown it, as far as is known, whatever that says by now.
         """
         is_pair = not source.is_statement
         fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
@@ -61,7 +62,8 @@ class Derived:
             fresh = {
                 one.id: one
                 for one in children
-                if (right is None or one.id != right.id) and _rests_on_any(one, fresh, right, is_pair=is_pair)
+                if shown
+                or ((right is None or one.id != right.id) and _rests_on_any(one, fresh, right, is_pair=is_pair))
             }
             found |= fresh
         return [memory for memory in found.values() if memory.id != source.id]
@@ -118,7 +120,7 @@ class Derived:
 
     def free(self, source: Memory, became: Became) -> int:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""
-        return self.no_longer_stale(self.of(source, became), {source.id}, became, source)
+        return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
 
     def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], right: Memory | None = None) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.

@@ -426,3 +426,34 @@ def test_what_was_written_from_what_is_right_is_not_stale_though_that_was_writte
     say(curate, right, wrong, right)
 
     assert statuses(curate, right, child) == ["active", "active"]
+
+
+def test_what_lost_has_lost_again_once_both_are_back_whichever_was_forgotten_and_restored_first(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+
+    for order in ((wrong, right), (right, wrong)):
+        for one in order:
+            forgetting.forget(Forget(ids=(one.id,)))
+        for one in order:
+            forgetting.restore(RestoreForgotten(ids=(one.id,)))
+        assert Conflicts(redis_client).wrong("poem", [wrong.id, right.id]) == {wrong.id}
+        assert statuses(curate, child) == ["stale"]
+
+
+def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_now(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    grandchild = wrote(f"{QUESTION} soon", f"Soon: {MONDAYS}", child)
+    call_wrong(wrong)
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    assert statuses(curate, grandchild) == ["stale"]
+
+    curate.edit(Edit(id=wrong.id, status="active"))
+
+    assert statuses(curate, grandchild) == ["active"]
