@@ -65,11 +65,11 @@ class Worths:
         asked = said(memory.prompt or "")
         conflicts.decide_alike(memory, [one for one in copies if said(one.prompt or "") == asked])
 
-    def lost_to(self, store: Store, memories: Iterable[Memory]) -> dict[UUID, Memory]:
-        """The memories that people found wrong, as one of these is right."""
+    def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
+        """The memories that are there of which people said that one of these is `what` beside them."""
         of_pools = [(pool, [one.id for one in some]) for pool, some in by_pool(memories)]
         each = [of for pool, ids in of_pools for of in self._ranking.conflicts.rivals(pool, ids).values()]
-        return by_ids(store, {rival for of in each for rival, said in of.items() if said == "right"})
+        return by_ids(store, {rival for of in each for rival, said in of.items() if said == what})
 
     def is_wrong(self, memory: Memory) -> bool:
         """True if a person found it wrong, or it is hidden as its answer was called wrong."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from uuid import UUID
 
@@ -74,7 +74,8 @@ class Derived:
             return memory
         now, because = time.time(), list(self._worths.with_causes_left(self._recall.store, memory).because)
         for one in by_ids(self._recall.store, memory.parents).values():
-            if not one.is_passage and _rests_on_any(memory, {one.id: one}, None, is_pair=not one.is_statement):
+            of_one, is_pair = {one.id: one}, not one.is_statement
+            if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
                 because += [Cause(memory=one.id, became="found wrong", at=now)] * self._worths.is_wrong(one)
                 of_it = one.because if one.status != "active" else ()
                 because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
@@ -122,7 +123,7 @@ class Derived:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""
         return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
 
-    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], right: Memory | None = None) -> None:
+    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID]) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.
 
         Those that `were_wrong` had been found so before.
@@ -130,11 +131,15 @@ class Derived:
         for one in memories:
             is_wrong = self._worths.is_wrong(one)
             if is_wrong and one.id not in were_wrong:
-                self.make_stale(self.stale_once(one, "found wrong", right))
+                self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
             elif one.id in were_wrong and not is_wrong:
                 self.free(one, "found wrong")
 
-    def _rewrite(self, memories: Collection[Memory]) -> None:
+    def _right(self, wrong: Memory) -> Memory | None:
+        """The memory that was found right in the place of one, if there is one."""
+        return next(iter(self._worths.decided(self._recall.store, [wrong], "wrong").values()), None)
+
+    def _rewrite(self, memories: Sequence[Memory]) -> None:
         self._recall.rewrite(memories)
         if gone := {one.id: one for one in memories if one.id in self._trashed}:
             there = by_ids(self._recall.store, gone)

@@ -227,7 +227,7 @@ class Forgetting:
         derived, there = Derived(recall, self._client), meant.there.values()
         stale = {one.id: derived.stale_once(one, "forgotten") for one in there}
         left = {name: [one for one in some if one.id not in meant.there] for name, some in stale.items()}
-        lost = self._worths.lost_to(recall.store, there)
+        lost = self._worths.decided(recall.store, there, "right")
         if keeps:
             self._trash.take(there, left)
         derived.make_stale(one for some in left.values() for one in some)

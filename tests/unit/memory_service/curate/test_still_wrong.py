@@ -457,3 +457,16 @@ def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_n
     curate.edit(Edit(id=wrong.id, status="active"))
 
     assert statuses(curate, grandchild) == ["active"]
+
+
+def test_an_undone_edit_of_what_says_rather_what_is_right_leaves_it_shown(
+    curate: Curate, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = (wrote(QUESTION, f"The fee is {fee} euros.") for fee in (12, 14))
+    staying = wrote(f"{QUESTION} now", "The fee is 14 euros, and dogs are free.", wrong)
+    say(curate, right, wrong, right)
+
+    for answer in ("Nobody knows.", staying.answer):
+        curate.edit(Edit(id=staying.id, answer=answer))
+
+    assert statuses(curate, staying) == ["active"]
