@@ -36,10 +36,19 @@ class Credibility(Message):
     credits: int
 
 
+class Cause(Message):
+    """Reason why another memory is stale: a memory, the change of it, and the time (Unix time in seconds)."""
+
+    memory: UUID
+    became: Became
+    at: Moment
+
+
 class Revision(Message):
     """An earlier version of a memory's text, until when it stood (Unix time in seconds), and who changed it.
 
-    The score and the model are those of that version, which a person found wrong where it `lost_to` others.
+    The score and the model are those of that version, which a person found wrong where it `lost_to` others, and which
+    was stale `because` of its sources.
     """
 
     prompt: str | None
@@ -49,14 +58,7 @@ class Revision(Message):
     score: Percent | None = None
     model: str | None = None
     lost_to: tuple[UUID, ...] = ()
-
-
-class Cause(Message):
-    """Reason why another memory is stale: a memory, the change of it, and the time (Unix time in seconds)."""
-
-    memory: UUID
-    became: Became
-    at: Moment
+    because: tuple[Cause, ...] = ()
 
 
 class CalledWrong(Message):
@@ -170,12 +172,14 @@ class Memory(Message):
     def begun_anew(self, before: Memory, by: str, at: float, lost_to: Iterable[UUID] = ()) -> Memory:
         """This memory, which has another text than `before`, without what was said of that one, which its history has.
 
-        A person has looked at it, so it is stale no longer.
+        A person has looked at it, so it is stale no longer; with a text that it had before it is, as it was with that.
         """
+        now = () if before.status == "active" else before.because
         was = Revision(
             prompt=before.prompt, answer=before.answer, until=at, by=by, score=before.score, model=before.model,
-            lost_to=tuple(lost_to),
+            lost_to=tuple(lost_to), because=now,
         )  # fmt: skip
+        then = [one.because for one in before.history if (one.prompt, one.answer) == (self.prompt, self.answer)]
         return self.model_copy(
             update={
                 "history": (*before.history, was),
@@ -185,7 +189,7 @@ class Memory(Message):
                 "criteria": {},
                 "rubric_version": None,
                 "concepts": {},
-                "because": (),
+                "because": (*then[-1], *now) if then else (),
                 "confirmed": at,
             }
         )

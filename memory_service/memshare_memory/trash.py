@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 import redis
@@ -15,10 +16,11 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import CLAIMS, Verdict
-from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory
+from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, said, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
-from memshare_memory.stores.store import Store, by_ids
+from memshare_memory.stores.store import Store, Where, by_ids
 
+_COPIES = 256  # memories that say the same, of which it is looked what people decided
 _SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
 
 
@@ -45,20 +47,54 @@ class Worths:
                 )
         return found
 
-    def put_back(self, memory: Memory, worth: CreditSnapshot, there: Collection[UUID]) -> None:
-        """Give a memory what it had been worth, and link it with those of its rivals that are `there`."""
+    def put_back(self, store: Store, memory: Memory, worth: CreditSnapshot) -> None:
+        """Give a memory what it had been worth, and link it with those of its rivals that are there.
+
+        What people decided of its copies, or took back, while it was away, is so of it, too.
+        """
         if worth.arm is not None and self._client.hsetnx(ARMS + memory.pool, str(memory.id), worth.arm):
             self._given.put_back(memory.pool, memory.id, worth.given)
-        for rival in worth.rivals:
-            if rival in there:
-                of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
-                verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
-                self._ranking.conflicts.judge(memory.pool, memory.id, rival, verdict)
+        conflicts, where = self._ranking.conflicts, Where(pool=memory.pool, saying=sayings(memory.answer))
+        copies = [one for one in store.page(where, _COPIES).memories if one.id != memory.id]
+        of_copies = conflicts.rivals(memory.pool, [one.id for one in copies]).values()
+        meanwhile = {rival: said for of in of_copies for rival, said in of.items()}
+        for rival in by_ids(store, worth.rivals):
+            of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
+            verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
+            conflicts.judge(memory.pool, memory.id, rival, meanwhile.get(rival, verdict))
+        asked = said(memory.prompt or "")
+        conflicts.decide_alike(memory, [one for one in copies if said(one.prompt or "") == asked])
+
+    def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
+        """The memories that are there of which people said that one of these is `what` beside them."""
+        of_pools = [(pool, [one.id for one in some]) for pool, some in by_pool(memories)]
+        each = [of for pool, ids in of_pools for of in self._ranking.conflicts.rivals(pool, ids).values()]
+        return by_ids(store, {rival for of in each for rival, said in of.items() if said == what})
 
     def is_wrong(self, memory: Memory) -> bool:
         """True if a person found it wrong, or it is hidden as its answer was called wrong."""
         is_called_so = memory.status == "hidden" and called_wrong(self._client, memory) is not None
         return is_called_so or bool(self._ranking.conflicts.wrong(memory.pool, [memory.id]))
+
+    def with_causes_left(self, store: Store, memory: Memory) -> Memory:
+        """A memory without those causes that hold no more: its source is there again, has its text again, or is no
+        longer found wrong.
+
+        Where the source says something else by now, they hold.
+        """
+        there = by_ids(store, [cause.memory for cause in memory.because])
+
+        def holds(cause: Cause) -> bool:
+            source = there.get(cause.memory)
+            if source is None or cause.became == "changed" or any(one.until > cause.at for one in source.history):
+                return True
+            is_failed = cause.became == FAILED and source.why_hidden is not None
+            return is_failed or (cause.became == "found wrong" and self.is_wrong(source))
+
+        left = memory.stale_by(tuple(filter(holds, memory.because)))
+        for source in there.values():
+            left = left.freed({source.id}, "changed", source)
+        return left
 
     def confirmed(self, right: Memory, one: Memory, other: Memory) -> Memory:
         """A memory, confirmed now that a person found it right of two; notes when it had been before."""
@@ -143,20 +179,8 @@ class Trash:
         )
 
     def as_known(self, store: Store, item: ForgottenMemory) -> ForgottenMemory:
-        """An item without those causes that hold no more: its source is there again, or no longer found wrong.
-
-        Where the source says something else by now, they hold.
-        """
-        there = by_ids(store, [cause.memory for cause in item.memory.because])
-
-        def holds(cause: Cause) -> bool:
-            source = there.get(cause.memory)
-            if source is None or cause.became == "changed" or any(one.until > cause.at for one in source.history):
-                return True
-            is_failed = cause.became == FAILED and source.why_hidden is not None
-            return is_failed or (cause.became == "found wrong" and self._worths.is_wrong(source))
-
-        return item.model_copy(update={"memory": item.memory.stale_by(tuple(filter(holds, item.memory.because)))})
+        """An item without those causes that hold no more."""
+        return item.model_copy(update={"memory": self._worths.with_causes_left(store, item.memory)})
 
     def remove(self, store: Store, memories: Collection[Memory], unreadable: Iterable[UUID] = ()) -> None:
         """Remove memories from the pool, with what they were worth and what was made of them."""
@@ -165,6 +189,22 @@ class Trash:
         self._worths.drop(memories)
         drop_cards(self._client, ids)
         drop_summaries(self._client, ids, "read")
+
+    def tell_rivals(self, back: ForgottenMemory) -> list[Memory]:
+        """Let what still lies in the trash know what people decided of it and of a memory that is back.
+
+        Returns what so lost to that.
+        """
+        told = []
+        for one in self.read(back.rivals):
+            if back.memory.id not in one.rivals:
+                changes = {"rivals": (*one.rivals, back.memory.id)}
+                for own, its in (("confirmed", "confirmed"), ("right", "wrong"), ("wrong", "right")):
+                    if one.memory.id in getattr(back, own):
+                        changes[its] = (*getattr(one, its), back.memory.id)
+                told.append(one.model_copy(update=changes))
+        self.put(told)
+        return [one.memory for one in told if back.memory.id in one.wrong]
 
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""
@@ -184,10 +224,7 @@ class Trash:
     def read(self, ids: Sequence[UUID]) -> Iterator[ForgottenMemory]:
         """Forgotten memories by their ids, in their order; those that the trash does not have are left out."""
         for start in range(0, len(ids), _AT_ONCE):
-            keys = [f"{_ITEM}{one}" for one in ids[start : start + _AT_ONCE]]
-            for text in self._client.execute_command("MGET", *keys, NEVER_DECODE=True):  # type: ignore[no-untyped-call]
-                if text is not None:
-                    yield ForgottenMemory.model_validate(unpack(text))
+            yield from read_items(ask_items(self._client, ids[start : start + _AT_ONCE]))
 
     def every(self) -> Iterator[ForgottenMemory]:
         """All forgotten memories, the last one forgotten first."""
@@ -202,3 +239,13 @@ class Trash:
                 change.delete(*(f"{_ITEM}{one}" for one in some))
                 change.zrem(INDEX, *some)
                 change.execute()
+
+
+def ask_items(client: redis.Redis, ids: Iterable[UUID]) -> Any:
+    """Ask for forgotten memories, in a pipeline too; `read_items` reads the reply."""
+    return client.execute_command("MGET", *(f"{_ITEM}{one}" for one in ids), NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+
+
+def read_items(reply: Iterable[bytes | None]) -> Iterator[ForgottenMemory]:
+    """Forgotten memories of a reply, without those that the trash does not have."""
+    return (ForgottenMemory.model_validate(unpack(text)) for text in reply if text is not None)

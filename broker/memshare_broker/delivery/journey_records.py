@@ -157,8 +157,13 @@ def unnote(client: redis.Redis, journey: str, *names: str) -> None:
 
 def noted(client: redis.Redis, journey: str, name: str) -> Any:
     """Read what was noted of a journey under this name; None where nothing was."""
-    packed = client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
+    packed = ask_noted(client, journey, name)
     return packed and unpack(packed)
+
+
+def ask_noted(client: redis.Redis, journey: str, name: str) -> Any:
+    """Ask for the same, in a pipeline too; the reply is packed."""
+    return client.execute_command("HGET", journey_key(journey), name, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
 
 
 def ended_at(records: Mapping[str, Any]) -> dict[str, float]:

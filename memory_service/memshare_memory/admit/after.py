@@ -32,6 +32,7 @@ from memshare_broker.wire.lessons import (
 )
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, Embedding, PartPair, Shown, derived_id
 from memshare_memory.admit.asked_concepts import extraction
+from memshare_memory.admit.stale import Derived
 from memshare_memory.belief.bandit import WaitingEvidence
 from memshare_memory.belief.trust import retriever_key
 from memshare_memory.contradictions import Conflicts, comparison, decide_as_copies, rivals_of
@@ -69,17 +70,21 @@ def _written(pool: Pool, extracted: Extracted) -> Literal["written", "known", "g
 def note_compared(pool: Pool, client: redis.Redis, pairs: ComparedPairs) -> Outcome:
     """Note what a model said of each pair, but for those of which a memory was forgotten or changed meanwhile.
 
-    What people decided meanwhile on copies of a pair is decided of it, too.
+    What people decided meanwhile on copies of a pair is decided of it, too, and what was written from what so lost is
+    stale.
     """
     compared = pairs.compared
-    with pool.writing() as recall:
+    with pool.writing(alone_in=pairs.pool) as recall:
         found = by_ids(recall.store, [compared.memory_id, *pairs.others])
         texts = {name: Said.of(name, one.prompt, one.answer).digest for name, one in found.items()}
         there = {name: one for name, one in found.items() if pairs.said.get(name, texts[name]) == texts[name]}
         others = [one for one in pairs.others if one in there] if compared.memory_id in there else []
-        Conflicts(client).note(pairs.pool, compared, others)
+        conflicts = Conflicts(client)
+        were_wrong = conflicts.wrong(pairs.pool, [*there])
+        conflicts.note(pairs.pool, compared, others)
         if others:
             decide_as_copies(recall.store, client, there[compared.memory_id], [there[one] for one in others])
+            Derived(recall, client).follow(there.values(), were_wrong)
     return Outcome(NotedPairs(memory_id=compared.memory_id, noted=len(others)), ended="noted" if others else "gone")
 
 
@@ -145,11 +150,14 @@ def after_admission(client: redis.Redis, lessons: Lessons, *, concepts: bool) ->
     """Steps that follow, in this order. The concepts of a memory are asked for if `concepts` is true."""
 
     def judged(new: Admitted) -> Iterable[NextMessage]:
-        """A lesson, and a comparison: as one question to the model where all that it asks about is in the lesson."""
+        """A lesson, and a comparison: as one question to the model where all that it asks about is in the lesson.
+
+        What people decided on its copies is decided of a stale one, too.
+        """
+        others = rivals_of(new.recall.store, client, new.memory, new.vector)
         if new.stale:
             return
         lesson = lessons.of(new.task.journey, new.recall, new.memory, new.vector)
-        others = rivals_of(new.recall.store, client, new.memory, new.vector)
         rivals = tuple(one.id for one in others)
         if lesson is not None and {*rivals} <= {one.id for one in lesson.candidates}:
             lesson, others = lesson.model_copy(update={"rivals": rivals}), []

@@ -12,7 +12,7 @@ from uuid import UUID
 import redis
 
 from memshare_broker.delivery.hops import LEARN, NextMessage
-from memshare_broker.delivery.journey_records import OPINION, note_unremembered, noted
+from memshare_broker.delivery.journey_records import OPINION, ask_noted, note_unremembered, unpack
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.settings import PROMPT_LIMIT
@@ -33,7 +33,7 @@ from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, by_ids
-from memshare_memory.trash import Trash, by_pool
+from memshare_memory.trash import ask_items, by_pool, read_items
 
 log = logging.getLogger(__name__)
 UNDECIDED = 0.5  # a verdict that is neither good nor bad
@@ -87,7 +87,11 @@ class SettleStage:
             self._count_tries(recall.store, task, graded.score.total)
         self._count_near(recall, journey, graded, credited.memories)
         unused = {*credited.unused, *(one.id for one in task.shown if one.share == 0)}
-        is_wrong = (noted(self._client, journey, OPINION) or {"reward": 1})["reward"] < UNDECIDED
+        with self._client.pipeline(transaction=False) as look:
+            ask_noted(look, journey, OPINION)
+            ask_items(look, [memory_id(task.pool, task.prompt, task.answer)])
+            opinion, in_trash = look.execute()
+        is_wrong = opinion is not None and unpack(opinion)["reward"] < UNDECIDED
         is_well = graded.score.accepted and not is_wrong
         self._note_used([one for one in credited.memories if one.id not in unused], well=is_well)
 
@@ -95,9 +99,8 @@ class SettleStage:
         learnt = self._keep_learnt(task)
 
         # 3. Admit the pair to its pool.
-        settlement, following = self._admit(
-            recall, graded, [memory.id for memory in learnt.memories], called_wrong=is_known
-        )
+        ids_learnt, is_lost = [memory.id for memory in learnt.memories], any(one.wrong for one in read_items(in_trash))
+        settlement, following = self._admit(recall, graded, ids_learnt, called_wrong=is_known, is_lost=is_lost)
         about = ids(task_id=journey, memory_id=settlement.memory_id, agent=task.agent, pool=task.pool)
         log.info("Settled: %s.", settlement.outcome, extra=about)
 
@@ -205,7 +208,7 @@ class SettleStage:
         return any(float(vector @ recall.vector(None, prompt)) >= least for prompt in wrong)
 
     def _admit(
-        self, recall: Recall, graded: GradedTask, learnt: Sequence[UUID], *, called_wrong: bool
+        self, recall: Recall, graded: GradedTask, learnt: Sequence[UUID], *, called_wrong: bool, is_lost: bool
     ) -> tuple[Settlement, tuple[NextMessage, ...]]:
         task, score = graded.task, graded.score
         if not score.accepted:
@@ -218,8 +221,7 @@ class SettleStage:
         if called_wrong:
             reason = "a person called this answer wrong"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
-        own = memory_id(task.pool, task.prompt, task.answer)
-        if any(one.wrong for one in Trash(self._client).read([own])):
+        if is_lost:
             reason = "a person found this answer wrong, and it is in the trash"
             return Settlement(memory_id=None, outcome="not kept", reason=reason, learnt=tuple(learnt)), ()
         masked = recall.masked(vector, task.prompt)

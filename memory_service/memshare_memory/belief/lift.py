@@ -57,13 +57,17 @@ class SumsOfTasks:
         self._client = client
         self._keep = int(keep_days * 86_400)
 
-    def _add(self, key: str, marker: str, score: float, fields: Iterable[str], *, second: bool = False) -> bool:
-        """Count a task's score in fields of a hash, on their first or `second` side; False when it was before."""
-        group = _WITHHELD if second else _SHOWN
-        keep, score, named = self._keep, float(score), [*fields]
+    def _add(
+        self, key: str, marker: str, score: float, fields: Iterable[str], *, second: bool = False, pool: str = ""
+    ) -> bool:
+        """Count a task's score in fields of a hash, on their first or `second` side; False when it was before.
+
+        Its `pool` is among `POOLS` from then on.
+        """
         counted = COUNT_LIFT(
-            self._client, sums=key, marker=marker, seconds=keep, score=score, group=group, fields=named
-        )
+            self._client, sums=key, marker=marker, pools=POOLS, seconds=self._keep, pool=pool, score=float(score),
+            group=_WITHHELD if second else _SHOWN, fields=[*fields],
+        )  # fmt: skip
         return bool(counted)
 
 
@@ -93,9 +97,9 @@ class LiftSums(SumsOfTasks):
 
         `memories` are those of it that it counts for, unless they were forgotten since.
         """
-        self._client.sadd(POOLS, pool)
         marker = f"memshare:lift_counted:{pool}:{group.way}:{task_id}"
-        return self._add(lift_key(pool), marker, score, (_BETWEEN.join(group), *map(str, memories)), second=withheld)
+        fields = (_BETWEEN.join(group), *map(str, memories))
+        return self._add(lift_key(pool), marker, score, fields, second=withheld, pool=pool)
 
 
 def pools_counted(client: redis.Redis) -> set[str]:

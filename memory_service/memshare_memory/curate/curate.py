@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import redis
@@ -13,98 +13,20 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.asked_concepts import extraction, needing
-from memshare_memory.admit.followed import follows, says_rather
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.admit.stale import Derived
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
-from memshare_memory.memory import FAILED, Became, Cause, Credibility, Memory, memory_id, said, saying, sayings
+from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, memory_id, said, saying, sayings
 from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers, wrong_by_saying
 from memshare_memory.pool.pool import Pool
-from memshare_memory.recall.recall import Recall
-from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.stores.store import Store, Where, by_ids
 from memshare_memory.trash import Worths, by_pool
 
 OVER = "the time until which it was valid is over"
-PAGE = 256  # memories whose children are looked for at once
-
-
-def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
-    """The memories that were shown at least one of these."""
-    wanted = sorted(parents)
-    parts = [wanted[start : start + PAGE] for start in range(0, len(wanted), PAGE)]
-    return {memory.id: memory for part in parts for memory in every(store, Where(parents=part))}
-
-
-def derived_from(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
-    """Memories written from one, directly or through others, without it, as far as what `became` of it concerns them.
-
-    What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer. It does
-    not concern what rather says what was found `right` in its place.
-    """
-    is_pair = not source.is_statement
-    fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
-    found: dict[UUID, Memory] = {}
-    while fresh:
-        children = [one for one in children_of(store, fresh).values() if one.id not in found]
-        fresh = {one.id: one for one in children if _rests_on_any(one, fresh, right, is_pair=is_pair)}
-        found |= fresh
-    return [memory for memory in found.values() if memory.id != source.id]
-
-
-def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory | None, *, is_pair: bool) -> bool:
-    """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
-    some = [parents[one] for one in child.parents if one in parents]
-    left = [one for one in some if right is None or not says_rather(child.answer, right, one)]
-    return any(not is_pair or follows(child.answer, one, child.prompt or "") for one in left)
-
-
-def stale_once(store: Store, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
-    """Memories that this change of another makes stale, as they are then; without those that it made stale before.
-
-    A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is shown.
-    """
-    cause = Cause(memory=source.id, became=became, at=time.time())
-    found = []
-    for one in derived_from(store, source, became, right):
-        causes = () if one.status == "active" else one.because
-        is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
-        if not is_so_already and (one.status != "stale" or causes):
-            status = "hidden" if one.status == "hidden" else "stale"
-            found.append(one.model_copy(update={"status": status, "because": (*causes, cause)}))
-    return found
-
-
-def make_stale(recall: Recall, memories: Iterable[Memory]) -> None:
-    """Write what `stale_once` found of some memories; what was written from several is stale because of each."""
-    merged: dict[UUID, Memory] = {}
-    for one in memories:
-        causes = (*merged[one.id].because, *one.because) if one.id in merged else one.because
-        merged[one.id] = one.model_copy(update={"because": tuple(dict.fromkeys(causes))})
-    recall.rewrite(list(merged.values()))
-
-
-def no_longer_stale(
-    recall: Recall, ids: Collection[UUID], of: Collection[UUID], became: Became, source: Memory | None = None
-) -> int:
-    """Let those memories that are stale because this became `of` others, and of nothing else, be active again.
-
-    See `Memory.freed`. Returns how many are.
-    """
-    found = recall.store.page(Where(ids=sorted(ids)), len(ids)).memories if ids else []
-    changed = [new for one in found if (new := one.freed(of, became, source)) is not one]
-    recall.rewrite(changed)
-    return sum(one.status == "active" for one in changed)
-
-
-def free_children(recall: Recall, source: Memory, became: Became) -> int:
-    """Let what was written from a memory be active again, where it is stale because this became of that alone."""
-    ids = [one.id for one in derived_from(recall.store, source, became)]
-    return no_longer_stale(recall, ids, {source.id}, became, source)
-
-
 BATCH = 256  # memories that are encoded in one call and written in one operation
 
 
@@ -222,6 +144,7 @@ class Curate:
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
         again = 0
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
+            derived = Derived(recall, self._client)
             before = _get(recall.store, edit.id)
             if edit.only_if is not None and before.edited != edit.only_if.edited:
                 raise BadInput(f"The memory {str(edit.id)!r} has changed since it was read; nothing was changed now.")
@@ -232,7 +155,7 @@ class Curate:
                 lost_to = [one for one, said in decided.items() if said == "wrong"]
                 changed = changed.begun_anew(before, edit.by, time.time(), lost_to)
                 if edit.status is None:
-                    changed = self._shown_if_right(before, changed)
+                    changed = derived.as_it_was(self._shown_if_right(before, changed))
                 words = [*wrong_answers(self._client, changed.answer)]
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
                 fault = barred(words, changed.pool, changed.prompt, "the memory was not changed to say it")
@@ -253,37 +176,40 @@ class Curate:
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
-                self._keep_decided(recall, changed, [one for one, said in decided.items() if said == "right"])
+                self._keep_decided(
+                    derived, recall.store, changed, [one for one, said in decided.items() if said == "right"]
+                )
                 self._ranking.note(recall.store, [changed.id])
-                make_stale(recall, stale_once(recall.store, before, "changed"))
-                again = free_children(recall, changed, "changed")
+                derived.make_stale(derived.stale_once(before, "changed"))
+                again = derived.free(changed, "changed")
             if edit.why_hidden is not None:
-                make_stale(recall, stale_once(recall.store, before, FAILED))
+                derived.make_stale(derived.stale_once(before, FAILED))
             elif before.why_hidden is not None and changed.why_hidden is None:
-                free_children(recall, before, FAILED)
+                derived.free(before, FAILED)
             if edit.status == "hidden" and called_wrong(self._client, changed):
-                make_stale(recall, stale_once(recall.store, before, "found wrong"))
+                derived.make_stale(derived.stale_once(before, "found wrong"))
             elif (edit.status == "active" or not changes) and not self._worths.is_wrong(changed):
-                free_children(recall, before, "found wrong")
+                derived.free(before, "found wrong")
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
             self._follow([changed])
         return EditedMemory(**dict(changed), active_again=again)
 
-    def _keep_decided(self, recall: Recall, changed: Memory, lost: Sequence[UUID]) -> None:
+    def _keep_decided(self, derived: Derived, store: Store, changed: Memory, lost: Sequence[UUID]) -> None:
         """Let what lost to a memory be wrong still, now that this has another text, unless it says the same by now; and
         this itself, if it says again what lost to others."""
         says, judge = sayings(changed.answer), self._ranking.conflicts.judge
-        for one in by_ids(recall.store, lost).values():
+        for one in by_ids(store, lost).values():
             if saying(one.answer) not in says:
                 judge(changed.pool, changed.id, one.id, "right")
             elif not self._worths.is_wrong(one):
-                free_children(recall, one, "found wrong")
+                derived.free(one, "found wrong")
         again = {right for one in changed.history if saying(one.answer) in says for right in one.lost_to}
-        for one in by_ids(recall.store, again).values():
-            if saying(one.answer) not in says:
-                judge(changed.pool, changed.id, one.id, "wrong")
+        lost_to = tuple(one.id for one in by_ids(store, again).values() if saying(one.answer) not in says)
+        self._worths.put_back(store, changed, CreditSnapshot(rivals=lost_to, wrong=lost_to))
+        is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
+        derived.follow([changed], {changed.id} if again or (is_back and not self._worths.is_wrong(changed)) else ())
 
     def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
         """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""
@@ -338,15 +264,17 @@ class Curate:
             raise BadInput("Give two memories of one pool: no others can contradict each other.")
         conflicts = self._ranking.conflicts
         with self._pool.writing(alone_in=one.pool) as recall:
+            derived = Derived(recall, self._client)
             pairs = self._alike(recall.store, one, other)
             every = {each.id: each for pair in pairs for each in pair}
             wrong = conflicts.wrong(one.pool, [*every])
             recall.rewrite(self._worths.no_longer_confirmed(recall.store, pairs))
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
-                lost = {pair[right.id == one.id].id for pair in pairs} - wrong
-                found = [stale_once(recall.store, every[each], "found wrong", right) for each in lost]
-                make_stale(recall, [child for some in found for child in some if child.id not in every])
+                lost = {pair[right.id == one.id].id for pair in pairs}
+                found = [derived.stale_once(every[each], "found wrong", right) for each in lost - wrong]
+                staying = every.keys() - lost
+                derived.make_stale(child for some in found for child in some if child.id not in staying)
                 recall.rewrite([self._worths.confirmed(right, one, other)])
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
@@ -358,7 +286,7 @@ class Curate:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
             for each in every.values():
                 if each.id in wrong and not self._worths.is_wrong(each):
-                    free_children(recall, each, "found wrong")
+                    derived.free(each, "found wrong")
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
         """These two, and others that say the same, and contradict each other as far as is known, or answer the same."""

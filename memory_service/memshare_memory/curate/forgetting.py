@@ -23,12 +23,13 @@ from memshare_broker.wire.messages import derived_id
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
+from memshare_memory.admit.stale import Derived, children_of
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
 from memshare_memory.belief.trust import forget_trust
 from memshare_memory.contradictions import Send
-from memshare_memory.curate.curate import children_of, free_children, make_stale, no_longer_stale, stale_once, write
+from memshare_memory.curate.curate import write
 from memshare_memory.curate.requests import (
     FilesRewritten,
     Forget,
@@ -217,12 +218,21 @@ class Forgetting:
             meant = Selection.find(recall.store, self._trash, forget)
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
-            stale = {one: _left_behind(recall, meant, memory) for one, memory in meant.there.items()}
-            self._trash.take(meant.there.values(), stale)
-            make_stale(recall, [child for children in stale.values() for child in children])
-            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._take_out(recall, meant, keeps=True)
         note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
         return [*meant.there, *meant.unreadable]
+
+    def _take_out(self, recall: Recall, meant: Selection, *, keeps: bool) -> None:
+        """Take memories out of the pool, into the trash where that `keeps` them; what lost to them is shown again."""
+        derived, there = Derived(recall, self._client), meant.there.values()
+        stale = {one.id: derived.stale_once(one, "forgotten") for one in there}
+        left = {name: [one for one in some if one.id not in meant.there] for name, some in stale.items()}
+        lost = self._worths.decided(recall.store, there, "right")
+        if keeps:
+            self._trash.take(there, left)
+        derived.make_stale(one for some in left.values() for one in some)
+        self._trash.remove(recall.store, there, meant.unreadable)
+        derived.follow(lost.values(), lost)
 
     def trash(self, request: TrashRequest) -> TrashPage:
         """Memories in the trash that match the request."""
@@ -240,25 +250,25 @@ class Forgetting:
     def restore(self, request: RestoreForgotten) -> RestoredMemories:
         """Take memories back out of the trash: their text, score, status and credibility are as they were.
 
-        One whose answer was called wrong meanwhile is hidden, and one of which that was taken back is shown. One that
-        was stale is so no more where its source is there again, or no longer found wrong.
+        But for what was said of them, their copies and their sources meanwhile: it is as if they had been there.
         """
-        found = self._asked_for(request)
-        pool_has = by_ids(self._pool().store, found.keys())
-        store = self._pool().store
+        found, store = self._asked_for(request), self._pool().store
+        pool_has = by_ids(store, found.keys())
         back = {one: self._trash.as_known(store, item) for one, item in found.items() if one not in pool_has}
-        words = {one: is_called_wrong(self._client, item.memory) for one, item in back.items()}
-        write(self._pool, self._client, [item.back(is_wrong=words[one]) for one, item in back.items()])
-        there = by_ids(self._pool().store, {rival for item in back.values() for rival in item.rivals})
-        for item in back.values():
-            self._worths.put_back(item.memory, item, there)
+        came = {one: item.back(is_wrong=is_called_wrong(self._client, item.memory)) for one, item in back.items()}
+        write(self._pool, self._client, [*came.values()])
         with self._pool.writing() as recall:
-            no_longer_stale(recall, {one for item in back.values() for one in item.made_stale}, back, "forgotten")
+            lost = by_ids(recall.store, {one for item in back.values() for one in item.right})
+            were_wrong = {one.id for one in lost.values() if self._worths.is_wrong(one)}
+            were_wrong |= {one for one, item in back.items() if item.wrong or item.is_called_wrong}
+            derived = Derived(recall, self._client)
             for one, item in back.items():
-                if words[one]:
-                    make_stale(recall, stale_once(recall.store, item.memory, "found wrong"))
-                elif item.is_called_wrong and not self._ranking.conflicts.wrong(item.memory.pool, [one]):
-                    free_children(recall, item.memory, "found wrong")
+                self._worths.put_back(recall.store, came[one], item)
+                for lost_to_it in self._trash.tell_rivals(item):
+                    derived.make_stale(derived.stale_once(lost_to_it, "found wrong"))
+            stale = by_ids(recall.store, {one for item in back.values() for one in item.made_stale})
+            derived.no_longer_stale(stale.values(), back, "forgotten")
+            derived.follow((lost | came).values(), were_wrong)
         self._ranking.note(self._pool().store, back.keys())
         self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
@@ -273,8 +283,7 @@ class Forgetting:
         """
         with self._pool.writing() as recall:
             meant = Selection.find(recall.store, self._trash, forget)
-            make_stale(recall, [one for each in meant.there.values() for one in _left_behind(recall, meant, each)])
-            self._trash.remove(recall.store, meant.there.values(), meant.unreadable)
+            self._take_out(recall, meant, keeps=False)
             self._trash.drop([*meant.there, *meant.trashed])
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)
@@ -324,11 +333,6 @@ class Forgetting:
         if not request.ids and request.submitter is None:
             raise BadInput("Say what to restore: ids, or a submitter.")
         return found
-
-
-def _left_behind(recall: Recall, meant: Selection, memory: Memory) -> list[Memory]:
-    """Memories that become stale once a memory is gone, without those that are forgotten with it."""
-    return [one for one in stale_once(recall.store, memory, "forgotten") if one.id not in meant.there]
 
 
 def _unname(recall: Recall, editor: str) -> None:

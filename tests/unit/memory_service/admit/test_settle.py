@@ -21,6 +21,7 @@ from memshare_memory.admit.after import FEWEST_CANDIDATES, Lessons
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms
+from memshare_memory.belief.lift import pools_counted
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import CANDIDATES, Recall
@@ -150,6 +151,25 @@ def test_what_a_task_was_shown_is_read_once_for_its_credit_and_once_for_its_pair
     settle(graded(recall, "A boat", "There was a boat", journey="journey-2", shown=[seen]))
 
     assert asked == {"page": 2, "put": 1, "note_credibility": 1}  # a server takes some 10 ms for each
+
+
+def test_the_trash_and_the_pools_counted_take_no_round_trip_of_their_own(
+    recall: Recall, settle: Run, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = settle(graded(recall, "A lamp", "There was a lamp")).memory_id
+    assert seen is not None
+    pair = graded(recall, "A boat", "There was a boat", journey="journey-2", shown=[seen])
+    asked, ask = list[str](), redis_client.execute_command
+
+    def noted(*command: object, **options: object) -> object:
+        asked.append(" ".join(map(str, command)))
+        return ask(*command, **options)
+
+    monkeypatch.setattr(redis_client, "execute_command", noted)
+    settle(pair.model_copy(update={"task": pair.task.model_copy(update={"randomized": True})}))
+
+    assert pools_counted(redis_client) == {"poem"}
+    assert [one for one in asked if "memshare:trash" in one or one.startswith("SADD")] == []
 
 
 def test_settling_twice_stores_once_and_says_the_same(recall: Recall, settle: Run) -> None:

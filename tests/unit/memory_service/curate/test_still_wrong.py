@@ -9,8 +9,9 @@ import redis
 
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.errors import BadInput
-from memshare_broker.wire.lessons import CompareTask
-from memshare_memory.admit.after import Lessons
+from memshare_broker.wire.lessons import Compared, ComparedPairs, CompareTask
+from memshare_broker.wire.messages import Usage
+from memshare_memory.admit.after import Lessons, note_compared
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions import Conflicts
@@ -266,3 +267,206 @@ def test_an_answer_is_wrong_with_any_ends_and_a_point_that_it_begins_with_says_s
     note_wrong(redis_client, wrong, word_on(memory))
 
     assert bool(barred(wrong_answers(redis_client, other), "poem", QUESTION)) == is_wrong
+
+
+def compare(pool: Pool, client: redis.Redis, one: Memory, other: Memory) -> None:
+    """Note that a model found two to contradict each other."""
+    compared = Compared(memory_id=one.id, contradicted={other.id: "?"}, compared=1, model="m", usage=Usage())
+    note_compared(pool, client, ComparedPairs(journey="j", pool="poem", compared=compared, others=(other.id,)))
+
+
+@pytest.mark.parametrize("asked", [f"{QUESTION}?", f"{QUESTION} at all"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_copy_of_what_lost_and_what_was_written_from_it_are_in_one_state_whichever_came_first(
+    curate: Curate, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory], asked: str, *, is_late: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    copy, written = wrote(asked, MONDAYS.upper()), wrote(f"{asked} ever", MONDAYS.upper(), wrong)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    links = Conflicts(redis_client)
+    for happens in (True, False) if is_late else (False, True):
+        if happens:
+            say(curate, right, wrong, right)
+        else:
+            compare(pool, redis_client, copy, right)
+            compare(pool, redis_client, written, right)
+
+    assert links.wrong("poem", [copy.id, written.id]) == {copy.id, written.id}
+    assert statuses(curate, copy, written, child) == ["active", "stale", "stale"]
+
+    say(curate, None, wrong, right)
+    assert links.wrong("poem", [copy.id, written.id]) == set()
+    assert statuses(curate, copy, written, child) == ["active"] * 3
+
+
+def test_an_answer_under_way_that_says_what_lost_has_lost_too_though_it_is_stale(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    say(curate, right, wrong, right)
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+
+    pair = graded(recall, f"{QUESTION}, pray, my dear old friend?", MONDAYS, shown=[wrong.id])
+    other = pair.task.model_copy(update={"prompt": f"{QUESTION}?"})
+    done = stage.run("later", pair.model_copy(update={"task": other})).record
+
+    assert done.memory_id
+    assert statuses(curate, curate.get(done.memory_id)) == ["stale"]
+    assert Conflicts(redis_client).wrong("poem", [done.memory_id]) == {done.memory_id}
+
+
+@pytest.mark.parametrize("how", ["called wrong", "lost", "changed", "forgotten"])
+def test_what_lay_in_the_trash_when_its_source_was_found_wrong_or_changed_comes_back_stale(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory], call_wrong: CallWrong, how: str
+) -> None:
+    wrong, right = (wrote(QUESTION, said).model_copy(update={"kind": "knowledge"}) for said in (MONDAYS, TUESDAYS))
+    curate.restore([wrong, right])
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    grandchild = wrote(f"{QUESTION} soon", f"Soon: {MONDAYS}", child)
+    forgetting.forget(Forget(ids=(child.id,)))
+
+    if how == "called wrong":
+        call_wrong(wrong)
+    elif how == "lost":
+        say(curate, right, wrong, right)
+    elif how == "changed":
+        curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    else:
+        forgetting.forget(Forget(ids=(wrong.id,)))
+    forgetting.restore(RestoreForgotten(ids=(child.id,)))
+    assert statuses(curate, child, grandchild) == ["stale", "stale"]
+
+    forgetting.forget(Forget(ids=(child.id,)))
+    if how == "called wrong":
+        curate.edit(Edit(id=wrong.id, status="active"))
+    elif how == "lost":
+        say(curate, None, wrong, right)
+    elif how == "changed":
+        curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+    else:
+        forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+    forgetting.restore(RestoreForgotten(ids=(child.id,)))
+    assert statuses(curate, child, grandchild) == ["active", "active"]
+
+
+def test_a_copy_that_lay_in_the_trash_is_decided_and_taken_back_with_the_others(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right, copy = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS), wrote(f"{QUESTION}?", MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    links = Conflicts(redis_client)
+
+    for which, is_wrong, status in ((right, {copy.id}, "stale"), (None, set(), "active")):
+        forgetting.forget(Forget(ids=(copy.id,)))
+        say(curate, which, wrong, right)
+        forgetting.restore(RestoreForgotten(ids=(copy.id,)))
+
+        assert links.wrong("poem", [copy.id]) == is_wrong
+        assert statuses(curate, child) == [status]
+
+
+def test_what_follows_what_lost_is_shown_with_it_while_the_right_one_is_forgotten(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+
+    forgetting.forget(Forget(ids=(right.id,)))
+    assert statuses(curate, child) == ["active"]
+
+    forgetting.restore(RestoreForgotten(ids=(right.id,)))
+    assert statuses(curate, child) == ["stale"]
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_text_that_is_back_is_as_stale_as_it_was_or_became_meanwhile(
+    curate: Curate, wrote: Callable[..., Memory], *, is_first: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    if is_first:
+        say(curate, right, wrong, right)
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    if not is_first:
+        say(curate, right, wrong, right)
+    assert statuses(curate, child) == ["active"]
+
+    curate.edit(Edit(id=child.id, answer=child.answer))
+    assert statuses(curate, child) == ["stale"]
+
+    say(curate, None, wrong, right)
+    assert statuses(curate, child) == ["active"]
+
+
+def test_a_copy_that_has_its_text_again_has_lost_as_the_others_have_by_then(
+    curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right, copy = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS), wrote(f"{QUESTION}?", MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    links = Conflicts(redis_client)
+
+    for which, is_wrong, status in ((right, {copy.id}, "stale"), (None, set(), "active")):
+        curate.edit(Edit(id=copy.id, answer="Nobody knows when."))
+        say(curate, which, wrong, right)
+        curate.edit(Edit(id=copy.id, answer=MONDAYS))
+
+        assert links.wrong("poem", [copy.id]) == is_wrong
+        assert statuses(curate, child) == [status]
+
+
+def test_what_was_written_from_what_is_right_is_not_stale_though_that_was_written_from_the_wrong_one(
+    curate: Curate, wrote: Callable[..., Memory]
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS).model_copy(update={"kind": "knowledge"})
+    curate.restore([wrong])
+    right = wrote(f"{QUESTION} now", TUESDAYS, wrong)
+    child = wrote(f"{QUESTION} then", f"Then: {TUESDAYS}", right)
+
+    say(curate, right, wrong, right)
+
+    assert statuses(curate, right, child) == ["active", "active"]
+
+
+def test_what_lost_has_lost_again_once_both_are_back_whichever_was_forgotten_and_restored_first(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+
+    for order in ((wrong, right), (right, wrong)):
+        for one in order:
+            forgetting.forget(Forget(ids=(one.id,)))
+        for one in order:
+            forgetting.restore(RestoreForgotten(ids=(one.id,)))
+        assert Conflicts(redis_client).wrong("poem", [wrong.id, right.id]) == {wrong.id}
+        assert statuses(curate, child) == ["stale"]
+
+
+def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_now(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    grandchild = wrote(f"{QUESTION} soon", f"Soon: {MONDAYS}", child)
+    call_wrong(wrong)
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    assert statuses(curate, grandchild) == ["stale"]
+
+    curate.edit(Edit(id=wrong.id, status="active"))
+
+    assert statuses(curate, grandchild) == ["active"]
+
+
+def test_an_undone_edit_of_what_says_rather_what_is_right_leaves_it_shown(
+    curate: Curate, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = (wrote(QUESTION, f"The fee is {fee} euros.") for fee in (12, 14))
+    staying = wrote(f"{QUESTION} now", "The fee is 14 euros, and dogs are free.", wrong)
+    say(curate, right, wrong, right)
+
+    for answer in ("Nobody knows.", staying.answer):
+        curate.edit(Edit(id=staying.id, answer=answer))
+
+    assert statuses(curate, staying) == ["active"]

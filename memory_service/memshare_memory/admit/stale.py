@@ -1,0 +1,148 @@
+"""Stale memories: what was written from one that changed, went or was found wrong, in the pool and in the trash."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from uuid import UUID
+
+import redis
+
+from memshare_memory.admit.followed import follows, says_rather
+from memshare_memory.memory import FAILED, Became, Cause, Memory
+from memshare_memory.recall.recall import Recall
+from memshare_memory.stores.store import Store, Where, by_ids, every
+from memshare_memory.trash import Trash, Worths
+
+PAGE = 256  # memories whose children are looked for at once
+
+
+def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
+    """The memories that were shown at least one of these."""
+    wanted = sorted(parents)
+    parts = [wanted[start : start + PAGE] for start in range(0, len(wanted), PAGE)]
+    return {memory.id: memory for part in parts for memory in every(store, Where(parents=part))}
+
+
+def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory | None, *, is_pair: bool) -> bool:
+    """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
+    some = [parents[one] for one in child.parents if one in parents]
+    left = [one for one in some if right is None or not says_rather(child.answer, right, one)]
+    return any(not is_pair or follows(child.answer, one, child.prompt or "") for one in left)
+
+
+class Derived:
+    """Memories that were written from others, during one change of these, which nobody else makes meanwhile."""
+
+    def __init__(self, recall: Recall, client: redis.Redis) -> None:
+        self._recall = recall
+        self._trash = Trash(client)
+        self._worths = Worths(client)
+
+    @cached_property
+    def _trashed(self) -> dict[UUID, Memory]:
+        """What lies in the trash and was written from something."""
+        return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
+
+    def of(self, source: Memory, became: Became, right: Memory | None = None, *, shown: bool = False) -> list[Memory]:
+        """Memories written from one, directly or through others, without it, as far as what `became` of it concerns
+        them.
+
+        What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer. It
+        does not concern what was found `right` in its place, what was written from that, and what rather says that.
+        With `shown`, all that was shown it, as far as is known, whatever that says by now.
+        """
+        is_pair = not source.is_statement
+        fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
+        found: dict[UUID, Memory] = {}
+        while fresh:
+            gone = {name: one for name, one in self._trashed.items() if not fresh.keys().isdisjoint(one.parents)}
+            children = [one for one in (gone | children_of(self._recall.store, fresh)).values() if one.id not in found]
+            fresh = {
+                one.id: one
+                for one in children
+                if shown
+                or ((right is None or one.id != right.id) and _rests_on_any(one, fresh, right, is_pair=is_pair))
+            }
+            found |= fresh
+        return [memory for memory in found.values() if memory.id != source.id]
+
+    def as_it_was(self, memory: Memory) -> Memory:
+        """A rewritten memory: with a text that it had before stale where that was, or rests on what is wrong by now."""
+        if (memory.prompt, memory.answer) not in {(one.prompt, one.answer) for one in memory.history}:
+            return memory
+        now, because = time.time(), list(self._worths.with_causes_left(self._recall.store, memory).because)
+        for one in by_ids(self._recall.store, memory.parents).values():
+            of_one, is_pair = {one.id: one}, not one.is_statement
+            if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
+                because += [Cause(memory=one.id, became="found wrong", at=now)] * self._worths.is_wrong(one)
+                of_it = one.because if one.status != "active" else ()
+                because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
+        first = {(cause.memory, cause.became): cause for cause in reversed(because)}
+        status = "stale" if first and memory.status == "active" else memory.status
+        return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})
+
+    def stale_once(self, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
+        """Memories that this change of another makes stale, as they are then; without those that it made stale before.
+
+        A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is
+        shown.
+        """
+        cause = Cause(memory=source.id, became=became, at=time.time())
+        found = []
+        for one in self.of(source, became, right):
+            causes = () if one.status == "active" else one.because
+            is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
+            if not is_so_already and (one.status != "stale" or causes):
+                status = "hidden" if one.status == "hidden" else "stale"
+                found.append(one.model_copy(update={"status": status, "because": (*causes, cause)}))
+        return found
+
+    def make_stale(self, memories: Iterable[Memory]) -> None:
+        """Write what `stale_once` found of some memories; what was written from several is stale because of each."""
+        merged: dict[UUID, Memory] = {}
+        for one in memories:
+            causes = (*merged[one.id].because, *one.because) if one.id in merged else one.because
+            merged[one.id] = one.model_copy(update={"because": tuple(dict.fromkeys(causes))})
+        self._rewrite(list(merged.values()))
+
+    def no_longer_stale(
+        self, some: Iterable[Memory], of: Collection[UUID], became: Became, source: Memory | None = None
+    ) -> int:
+        """Let those of some memories that are stale because this became `of` others, and of nothing else, be active
+        again.
+
+        See `Memory.freed`. Returns how many are.
+        """
+        changed = [new for one in some if (new := one.freed(of, became, source)) is not one]
+        self._rewrite(changed)
+        return sum(one.status == "active" and one.id not in self._trashed for one in changed)
+
+    def free(self, source: Memory, became: Became) -> int:
+        """Let what was written from a memory be active again, where it is stale because this became of that alone."""
+        return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
+
+    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID]) -> None:
+        """Let what was written from memories be stale where these are found wrong by now, and no more where they were.
+
+        Those that `were_wrong` had been found so before.
+        """
+        for one in memories:
+            is_wrong = self._worths.is_wrong(one)
+            if is_wrong and one.id not in were_wrong:
+                self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
+            elif one.id in were_wrong and not is_wrong:
+                self.free(one, "found wrong")
+
+    def _right(self, wrong: Memory) -> Memory | None:
+        """The memory that was found right in the place of one, if there is one."""
+        return next(iter(self._worths.decided(self._recall.store, [wrong], "wrong").values()), None)
+
+    def _rewrite(self, memories: Sequence[Memory]) -> None:
+        self._recall.rewrite(memories)
+        if gone := {one.id: one for one in memories if one.id in self._trashed}:
+            there = by_ids(self._recall.store, gone)
+            items = [item for item in self._trash.read([*gone]) if item.memory.id not in there]
+            self._trash.put([item.model_copy(update={"memory": gone[item.memory.id]}) for item in items])
+            self._trashed.update(gone)
