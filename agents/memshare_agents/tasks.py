@@ -190,9 +190,9 @@ class AnswerStage:
         self, journey: str, task: AgentTask, examples: Examples | None, chance: answering.Withholding
     ) -> None:
         """Note what chance decided, before the model is asked: what it cannot answer has no grade, either."""
-        shown, model = len(chance.shown), self.chat.name
-        of = tries(self.agent.name, task.kind, model, shown, examples, chance.withheld, one=chance.randomized)
-        for group, withheld in of:
+        is_without = chance.withheld is not None if chance.randomized else None
+        of = self.agent.name, task.kind, self.chat.name
+        for group, withheld in tries(*of, len(chance.shown), examples, is_without):
             if self.lift is not None:
                 self.lift.note(self._pools(task)[0], journey, group, withheld=withheld)
 

@@ -138,8 +138,8 @@ class SettleStage:
         counted, tasks with few would stand against tasks with many.
         """
         shown, examples = len(task.shown), task.examples
-        of = tries(task.agent, task.kind, task.model, shown, examples, task.withheld, one=task.randomized)
-        for group, withheld in of:
+        is_without = task.withheld is not None if task.randomized else None
+        for group, withheld in tries(task.agent, task.kind, task.model, shown, examples, is_without):
             found = [(task.pool, list[Memory]())]
             if group.way != "all withheld":
                 one_of = task.withheld or task.shown[derived_id("lift", task.journey).int % shown]

@@ -82,21 +82,17 @@ class TaskGroup(NamedTuple):
 
 
 def tries(
-    agent: str,
-    kind: str | None,
-    model: str | None,
-    shown: int,
-    examples: Examples | None,
-    withheld: object,
-    *,
-    one: bool,
+    agent: str, kind: str | None, model: str | None, shown: int, examples: Examples | None, withheld: bool | None
 ) -> Iterator[tuple[TaskGroup, bool]]:
-    """The groups in which a task counts, with True where chance withheld memories; `one` if it might have been one."""
+    """The groups in which a task counts, with True where chance withheld memories.
+
+    `withheld` is true where one was withheld beside those shown, and None where none could be.
+    """
     group = TaskGroup("all withheld", agent, kind or "", model or "")
     if examples is not None and examples.by_chance:  # by what was meant, not by what was found: hard tasks find little
         yield group, examples.number == 0
-    if one:
-        yield group._replace(way="only one withheld" if shown + bool(withheld) == 1 else "one withheld"), bool(withheld)
+    if withheld is not None:
+        yield group._replace(way="only one withheld" if shown + withheld == 1 else "one withheld"), withheld
 
 
 class LiftSums(SumsOfTasks):

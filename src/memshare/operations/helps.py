@@ -188,15 +188,14 @@ class AskedTwice(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """What differences are made of: tasks, the latest first, sums that count for good, and what is set up now."""
+    """Material of all differences: tasks, the latest first, sums that count for good, and what is set up now."""
 
     tasks: Sequence[GradedAnswer]
     counted: Sequence[CountedTasks]
     no_grade: Sequence[CountedTasks]
     left_out: Set[str | None]
     withhold: float
-    fixed: Set[str]
-    """Agents whose files say how many memories are shown."""
+    fixed: Set[str]  # agents whose files say how many memories are shown
     needs: str | None
     begun: dict[str, int]
 
@@ -242,7 +241,7 @@ def _same_questions(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
         without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
         measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
         no_grade = sum(one.after is None for one in some), sum(one.before is None for one in some)
-        more = _without_grade(no_grade, (len(some), len(some))) | {"no_grade": len(some) - len(pairs)}
+        more = _without_grade(no_grade, [len(some)] * 2) | {"no_grade": len(some) - len(pairs)}
         more |= {"shown_none": len(asked_twice) - len(some), "missing": max(LEAST - len({one for one, _ in pairs}), 0)}
         more |= {"asked": len(asked)} if group == ALL else {}
         yield _reply("same questions", group, shown, without, measure(Z), more), measure
@@ -256,12 +255,11 @@ def _by_chance(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
         compared = [sides for sides in every if all(side.tasks for side in sides)]
         measure = partial(of_groups, compared)
         difference = measure(Z)
-        (shown, without), left_out = _sums(every), _sums(no_grade[way, group])
+        (shown, without), left_out = _sums(every), [side.tasks for side in _sums(no_grade[way, group])]
         more = _without_grade(
-            (left_out[0].tasks, left_out[1].tasks), (shown.tasks + left_out[0].tasks, without.tasks + left_out[1].tasks)
+            left_out, [side.tasks + one for side, one in zip((shown, without), left_out, strict=True)]
         )
-        if (way, group) == ("all withheld", ALL):
-            more |= {"begun": seen.begun}
+        more |= {"begun": seen.begun} if seen.withhold and (way, group) == ("all withheld", ALL) else {}
         if difference:
             shown, without = _sums(compared)
             more |= zip(("mean", "mean_without"), (side.mean for side in standardised(compared)), strict=True)
@@ -285,18 +283,20 @@ def _strata(seen: Seen, counted: Iterable[CountedTasks]) -> defaultdict[tuple[Wa
 
 def _missing(seen: Seen, way: Way, group: Group, shown: Side, without: Side) -> dict[str, Any]:
     """How many tasks are missing on the smaller side; how many tasks and days they take, at the last day's rate."""
-    missing = {"missing": ceil(LEAST - min(shown.tasks, without.tasks))}
-    chance = {"all withheld": AT_RANDOM / len(NUMBERS) if seen.withhold else 0, "one withheld": seen.withhold}.get(way)
-    if not chance:
+    missing, of_all = {"missing": ceil(LEAST - min(shown.tasks, without.tasks))}, AT_RANDOM / len(NUMBERS)
+    rates = {"all withheld": (AT_RANDOM - of_all, of_all), "one withheld": (1 - seen.withhold, seen.withhold)}.get(way)
+    sides = zip((shown, without), rates or (0, 0), strict=True)
+    lacking = [(LEAST - side.tasks, rate) for side, rate in sides if side.tasks < LEAST]
+    if not (seen.withhold and all(rate for _, rate in lacking)):
         return missing
     began, graded = time.time() - DAY, [one for one in seen.tasks if one.score is not None]
     tried = [one for one in graded if one.is_tried and group in seen.groups_of(one.group)]
-    latest = [one for one in tried if one.at > began]
+    latest, share = [one for one in tried if one.at > began], 1.0
     if way == "one withheld":  # tasks that were shown none or one do not count
-        chance *= (sum(one.is_one_tried for one in tried) + 1) / (len(tried) + 1)
+        share = (sum(one.is_one_tried for one in tried) + 1) / (len(tried) + 1)
     else:
         latest = [one for one in latest if one.group[0] not in seen.fixed]
-    more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
+    more = ceil(max(tasks / rate for tasks, rate in lacking) / share)
     has_begun = way == "one withheld" or shown.tasks > 0 or max(seen.begun.values(), default=0) >= BEGIN_AFTER
     is_known = has_begun and latest and any(one.at <= began for one in graded)
     return {**missing, "more": more, "days": more / len(latest) if is_known else None}
@@ -386,15 +386,14 @@ def _paired(
     return pairs
 
 
-def _without_grade(no_grade: tuple[float, float], of: tuple[float, float]) -> dict[str, Any]:
+def _without_grade(no_grade: Sequence[float], of: Sequence[float]) -> dict[str, Any]:
     """How many have no grade, with memories and without, of how many on each side.
 
     It is no fair comparison where their shares differ by more than FEW, and by two standard errors: those that cannot
     be graded may be the wrong ones.
     """
     (shown, without), (of_shown, of_without) = no_grade, (max(one, 1) for one in of)
-    apart, variance = shown / of_shown - without / of_without, shown / of_shown**2 + without / of_without**2
-    counts = {"no_grade": shown + without, "no_grade_shown": shown, "no_grade_without": without}
-    return {name: int(count) for name, count in counts.items()} | {
-        "is_fair": abs(apart) <= FEW or apart**2 < 4 * variance
-    }
+    share, apart = (shown + without) / (of_shown + of_without), shown / of_shown - without / of_without
+    variance = share / of_shown + share / of_without
+    is_fair = abs(apart) <= FEW or apart**2 < 4 * variance
+    return {"no_grade": shown + without, "no_grade_shown": shown, "no_grade_without": without, "is_fair": is_fair}

@@ -170,7 +170,7 @@ def test_a_task_that_is_graded_is_none_without_a_grade(
 ) -> None:
     examples = Examples(model="scripted", number=3, by_chance=True)
     for journey in ("one", "two"):
-        for group, withheld in tries("poem", None, "scripted", 2, examples, None, one=True):
+        for group, withheld in tries("poem", None, "scripted", 2, examples, withheld=False):
             LiftSums(redis_client).note("poem", journey, group, withheld=withheld)
     found = pair(recall, "one", [memory.id for memory in memories])
 

@@ -502,6 +502,13 @@ def test_where_far_more_of_one_side_have_no_grade_chance_makes_no_fair_compariso
     assert (row["no_grade"], row["no_grade_shown"], row["no_grade_without"], row["is_fair"]) == (13, 3, 10, False)
 
 
+def test_more_tasks_are_as_many_as_the_side_takes_that_lacks_most(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [100.0], [0.0] * 9)
+
+    # Chance gives a task one, three or six memories in 6 % of the cases: nine more take 150.
+    assert "some 150 more tasks" in answer_of(here)
+
+
 def test_chance_begins_in_each_pool_by_itself(here: TestClient, redis_client: redis.Redis) -> None:
     for pool, tasks in (("logic", 20), ("poem", 7)):
         for place in range(tasks):
