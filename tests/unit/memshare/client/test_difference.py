@@ -93,7 +93,8 @@ def test_far_from_an_end_of_the_scale_the_interval_holds_what_ten_tasks_do_not_s
 def test_where_both_sides_have_the_same_spread_the_interval_is_hardly_wider() -> None:
     chance, widths, known = Random(5), 0.0, 2 * 1.972 * 10 * sqrt(1 / 190 + 1 / 10)
     for _ in range(300):
-        found = of_groups([tuple(side([chance.gauss(55, 10) for _ in range(count)]) for count in (190, 10))])
+        many, few = (side([chance.gauss(55, 10) for _ in range(count)]) for count in (190, 10))
+        found = of_groups([(many, few)])
         widths += found.high - found.low if found is not None else 0
 
     assert widths / 300 == pytest.approx(known, rel=0.18)
