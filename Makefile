@@ -102,7 +102,7 @@ images:  ## Build the three images, tagged IMAGE:VERSION, with the options BUILD
 deploy-test: .venv/.installed-dev  ## Build the images, run compose with an engine of its own, and break it: root alone, no registry
 	$(BIN)/python -m tests.deploy
 
-pictures: .venv/.installed-dev  ## Run the browser tests, which make every picture of docs/pictures anew
+pictures: .venv/.installed-dev  ## Run the browser tests, which make the pictures of docs/pictures anew, but page-worth.png: that is of what the demo leaves
 	mkdir -p docs/pictures
 	PICTURES=docs/pictures $(BIN)/pytest tests/browser
 

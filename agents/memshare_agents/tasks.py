@@ -25,7 +25,7 @@ from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Embeddin
 from memshare_llm.chat import OTHERWISE, Chat, Window, was_cut
 from memshare_llm.limits.budget import Metering, Payer, uncapped, unmetered
 from memshare_llm.models import NoModelSet, has_model, needs_model
-from memshare_memory.belief.lift import USUAL, HowMany
+from memshare_memory.belief.lift import USUAL, HowMany, LiftSums, tries
 from memshare_memory.contradictions import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
@@ -63,6 +63,8 @@ class AnswerStage:
     """The least similarity at which a memory of a pool is quoted, where there is no model."""
     said_wrong: Callable[[str, str, str, str], str] = lambda *_: ""
     """Says of pool, prompt, answer and submitter who called that answer wrong."""
+    lift: LiftSums | None = None
+    """Is told on which tasks chance decided, so that it is known how many never have a grade."""
 
     def run(self, journey: str, task: AgentTask) -> Outcome:
         """Recall memories, ask the model or run the engine, and hand the pair on to be graded.
@@ -105,6 +107,7 @@ class AnswerStage:
             if has_model(self.chat):
                 fitting = answering.fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)
                 withholding = answering.withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
+                self._note_tries(journey, task, examples, withholding)
                 turns = answering.build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
                 said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
                 claims = self.agent.claims if kind.claims is None else kind.claims
@@ -182,6 +185,16 @@ class AnswerStage:
             return None
         tries = task.remember and self.withhold > 0
         return self.how_many.choose(self._pools(task)[0], self.chat.name, task.kind, journey, learn=tries)
+
+    def _note_tries(
+        self, journey: str, task: AgentTask, examples: Examples | None, chance: answering.Withholding
+    ) -> None:
+        """Note what chance decided, before the model is asked: what it cannot answer has no grade, either."""
+        is_without = chance.withheld is not None if chance.randomized else None
+        of = self.agent.name, task.kind, self.chat.name
+        for group, withheld in tries(*of, len(chance.shown), examples, is_without):
+            if self.lift is not None:
+                self.lift.note(self._pools(task)[0], journey, group, withheld=withheld)
 
     def _pools(self, task: AgentTask) -> tuple[str, ...]:
         """Where it looks for memories; raises `BadInput` where the task may not use the first, for the answer."""

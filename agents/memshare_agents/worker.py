@@ -17,7 +17,7 @@ from memshare_broker.settings import SERVER_WAIT, Settings
 from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_llm.build import open_budget, open_limited, open_metering, open_window
 from memshare_llm.chat import Chat
-from memshare_memory.belief.lift import HowMany
+from memshare_memory.belief.lift import HowMany, LiftSums
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.people import said_wrong
 from memshare_memory.recall.near_enough import near_enough
@@ -44,7 +44,21 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     many, memory, client = _how_many(settings), _memory(settings), connect(settings.redis)
     near = functools.partial(near_enough, client, setting=settings.near_enough)
     wrong = functools.partial(said_wrong, client)
-    return AnswerStage(agent, chat, memory, limit, metering, check_caps, reasoner, window, many, withhold, near, wrong)
+    return AnswerStage(
+        agent,
+        chat,
+        memory,
+        limit,
+        metering,
+        check_caps,
+        reasoner,
+        window,
+        many,
+        withhold,
+        near,
+        wrong,
+        LiftSums(client),
+    )
 
 
 def _reasoner(settings: Settings, agent: Agent, model: str, chat: Chat) -> Reasoner:

@@ -25,7 +25,7 @@ from memshare_memory.admit.followed import followed, that_helped
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.belief.lift import HowMany, LiftSums, TaskGroup, Way
+from memshare_memory.belief.lift import HowMany, LiftSums, tries
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
@@ -138,23 +138,21 @@ class SettleStage:
         """Count the task in the lift of the memory that was withheld, or could have been, and of its number of them.
 
         Of those shown chance takes the one that could have been: of many each is withheld more seldom, so if all were
-        counted, tasks with few would stand against tasks with many. A number that chance took counts by what was meant,
-        not by what was found: else hard tasks would drop out.
+        counted, tasks with few would stand against tasks with many.
         """
-        is_only = len(task.shown) + (task.withheld is not None) == 1
-        way: Way = "only one withheld" if is_only else "one withheld"
-        one = TaskGroup(way, task.agent, task.kind or "", task.model or "")
-        if task.examples is not None and task.examples.by_chance:
-            every, withheld = one._replace(way="all withheld"), task.examples.number == 0
-            self._lift.count(task.pool, task.journey, score, every, withheld=withheld)
-        if task.randomized:
-            one_of = task.withheld or task.shown[derived_id("lift", task.journey).int % len(task.shown)]
-            tried = by_ids(store, [one_of.id]).values()
-            for pool, some in by_pool(tried) or [(task.pool, [])]:
+        shown, examples = len(task.shown), task.examples
+        is_without = task.withheld is not None if task.randomized else None
+        for group, withheld in tries(task.agent, task.kind, task.model, shown, examples, is_without):
+            found = [(task.pool, list[Memory]())]
+            if group.way != "all withheld":
+                one_of = task.withheld or task.shown[derived_id("lift", task.journey).int % shown]
+                found = [*by_pool(by_ids(store, [one_of.id]).values())] or found
+            for pool, some in found:
                 ids_of = [memory.id for memory in some]
-                self._lift.count(pool, task.journey, score, one, ids_of, withheld=task.withheld is not None)
-        if task.examples is not None and len(task.shown) == task.examples.number:  # else there were too few, or no room
-            self._how_many.count(task.pool, task.kind, task.journey, score, task.examples)
+                self._lift.count(pool, task.journey, score, group, ids_of, withheld=withheld)
+            self._lift.note(task.pool, task.journey, group, withheld=withheld, is_graded=True)
+        if examples is not None and shown == examples.number:  # else there were too few, or no room
+            self._how_many.count(task.pool, task.kind, task.journey, score, examples)
 
     def _count_near(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
         """Count how near the pair was that an accepted answer followed."""

@@ -13,7 +13,7 @@ Forgetting a submitter's tasks does not undo what they counted here: chance put 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import sqrt
 from random import Random
@@ -30,6 +30,7 @@ POOLS = "memshare:lift_pools"
 """Set: the pools of which tasks were counted."""
 COUNT_LIFT = Script(__file__, "lift")
 COUNT_NUMBER = Script(__file__, "how_many")
+NOTE_NO_GRADE = Script(__file__, "no_grade")
 LEAST_OF_MEMORY = 10  # tasks with a memory withheld, and shown it, from which on its lift is told
 _SHOWN, _WITHHELD = 0, 3  # where the three sums of a side begin
 _BETWEEN = "\x1f"  # stands in no name
@@ -84,6 +85,20 @@ class TaskGroup(NamedTuple):
     model: str
 
 
+def tries(
+    agent: str, kind: str | None, model: str | None, shown: int, examples: Examples | None, withheld: bool | None
+) -> Iterator[tuple[TaskGroup, bool]]:
+    """The groups in which a task counts, with True where chance withheld memories.
+
+    `withheld` is true where one was withheld beside those shown, and None where none could be.
+    """
+    group = TaskGroup("all withheld", agent, kind or "", model or "")
+    if examples is not None and examples.by_chance:  # by what was meant, not by what was found: hard tasks find little
+        yield group, examples.number == 0
+    if withheld is not None:
+        yield group._replace(way="only one withheld" if shown + withheld == 1 else "one withheld"), withheld
+
+
 class LiftSums(SumsOfTasks):
     """For every pool a hash: memory, or group → sums of the tasks that were shown it, or some, then of those without.
 
@@ -101,16 +116,33 @@ class LiftSums(SumsOfTasks):
         fields = (_BETWEEN.join(group), *map(str, memories))
         return self._add(lift_key(pool), marker, score, fields, second=withheld, pool=pool)
 
+    def note(self, pool: str, task_id: str, group: TaskGroup, *, withheld: bool, is_graded: bool = False) -> None:
+        """Note that chance decided on a task of this pool, before it has a grade, or that it is graded by now."""
+        marker = f"memshare:lift_noted:{pool}:{'all' if group.way == 'all withheld' else 'one'}:{task_id}"
+        field, of = _BETWEEN.join((*group, "1" if withheld else "")), no_grade_key(pool)
+        NOTE_NO_GRADE(self._client, counts=of, marker=marker, seconds=self._keep, field=field, is_graded=is_graded)
+
+
+def without_grade(client: redis.Redis, pool: str) -> list[CountedTasks]:
+    """The tasks of a pool on which chance decided and that have no grade, or none yet: as `groups`, without scores."""
+    counted = [(str(field).split(_BETWEEN), int(count)) for field, count in client.hgetall(no_grade_key(pool)).items()]
+    return [
+        (TaskGroup._make(of), Side(0 if withheld else count, 0, 0), Side(count if withheld else 0, 0, 0))
+        for (*of, withheld), count in counted
+    ]
+
 
 def pools_counted(client: redis.Redis) -> set[str]:
     """The pools of which tasks were counted, also those that have no memory, such as where no answer was good."""
     return {str(pool) for pool in client.smembers(POOLS)}
 
 
-def groups(client: redis.Redis, pool: str) -> list[tuple[TaskGroup, Side, Side]]:
-    """The groups of a pool's tasks, with the sums of those with memories and of those from which some were withheld."""
+def groups(client: redis.Redis, pool: str) -> list[CountedTasks]:
+    """The groups of a pool's graded tasks."""
     found = sorted(client.hgetall(lift_key(pool)).items())
-    return [(TaskGroup(*str(name).split(_BETWEEN)), *read_sides(of)) for name, of in found if _BETWEEN in str(name)]  # type: ignore[arg-type]
+    return [
+        (TaskGroup._make(str(name).split(_BETWEEN)), *read_sides(of)) for name, of in found if _BETWEEN in str(name)
+    ]
 
 
 def memory_lift(client: redis.Redis, pool: str, memory: UUID) -> Lift:
@@ -144,6 +176,8 @@ class Side(NamedTuple):
 
 
 NO_TASKS = Side(0, 0, 0)
+CountedTasks = tuple[TaskGroup, Side, Side]
+"""A group, with the sums of those with memories and of those from which some were withheld."""
 
 
 def squared_errors(shown: Side, without: Side) -> tuple[float, float]:
@@ -176,6 +210,11 @@ def read_sides(text: str | bytes | None) -> tuple[Side, Side]:
 def lift_key(pool: str) -> str:
     """Hash: memory or group → its sums."""
     return f"memshare:lift:{pool}"
+
+
+def no_grade_key(pool: str) -> str:
+    """Hash: group and side → how many tasks on which chance decided have no grade."""
+    return f"memshare:lift_no_grade:{pool}"
 
 
 NUMBERS = (0, 1, 3, 6)
@@ -306,12 +345,15 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
     return found
 
 
-def most_usual(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> int:
-    """The most graded tasks that a model of a pool, none of those `without`, was shown the usual number of."""
-    rows = [row for pool in pools for row in client.hgetall(how_many_key(pool)).items()]
-    named = [(*str(field).split(_BETWEEN), text) for field, text in rows]
-    usual = [text for number, model, kind, text in named if number == str(USUAL) and not kind and model not in without]
-    return int(max((together(read_sides(text)).tasks for text in usual), default=0))
+def usual_in(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> dict[str, int]:
+    """By pool the most graded tasks that a model, none of those `without`, was shown the usual number of."""
+    found = dict.fromkeys(sorted(pools), 0)
+    for pool in found:
+        for field, text in client.hgetall(how_many_key(pool)).items():
+            number, model, kind = str(field).split(_BETWEEN)
+            if number == str(USUAL) and not kind and model not in without:
+                found[pool] = max(found[pool], int(together(read_sides(text)).tasks))
+    return found
 
 
 def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:

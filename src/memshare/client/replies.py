@@ -163,16 +163,19 @@ class HelpReply(Message):
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
     )
-    no_grade: int = Field(default=0, description="questions asked both ways and left out: a side ended without a grade")
+    no_grade: int = Field(
+        default=0,
+        description="left out: questions asked both ways of which a side ended without a grade; tasks that have none",
+    )
     no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
     no_grade_without: int = Field(default=0, description="and those without a grade without memories")
     is_fair: bool = Field(
         default=True,
-        description="false where far more questions ended without a grade on one side: the difference is no finding",
+        description="false where far more of one side have no grade: the difference is no finding",
     )
-    begun: int | None = Field(
+    begun: dict[str, int] | None = Field(
         default=None,
-        description="until chance takes a number of memories: graded tasks that were shown three, of the 20 it takes",
+        description="by pool: graded tasks of a model that were shown three memories; from 20 on chance takes a number",
     )
     needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
     left_out: tuple[str, ...] = Field(
@@ -195,22 +198,39 @@ class HelpReply(Message):
             )
         if self.needs:
             return f"not measured: it needs {self.needs}"
-        if self.begun is not None:
+        if self.begun is not None and not (self.has_begun or self.tasks + self.tasks_without):
             first = f"chance begins once {BEGIN_AFTER} graded tasks of a pool and model were shown three memories"
-            return f"too early: {first}, so far {self.begun}; then it takes some {self.more:,} more tasks"
+            return f"too early: {first}, so far {self.early or 0}; then it takes some {self.more:,} more tasks"
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 9.5 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
         few = f"{self.missing} more on a side{self.so_far}"
-        return f"too early: some {self.more:,} more tasks{rate}" if self.more else f"too early: {few}"
+        left_out = self.so_far and f" ({self.so_far[2:]})"
+        return f"too early: some {self.more:,} more tasks{rate}{left_out}" if self.more else f"too early: {few}"
+
+    @property
+    def has_begun(self) -> bool:
+        """True if chance takes a number of memories in some pool."""
+        return max((self.begun or {}).values(), default=0) >= BEGIN_AFTER
+
+    @property
+    def early(self) -> str:
+        """How many graded tasks with three memories each pool has in which chance has not begun, in words."""
+        begun = self.begun or {}
+        some = [f"{count:,} in {pool}" for pool, count in begun.items() if 0 < count < BEGIN_AFTER]
+        none = [pool for pool, count in begun.items() if not count]
+        others = f"{len(none):,} {'others' if some else 'pools'}" if len(none) > 1 else "".join(none)
+        return ", ".join(some + [f"0 in {others}"] * bool(none))
 
     @property
     def so_far(self) -> str:
-        """How many of the questions have both answers, while some have one, and how many are left out; else nothing."""
+        """How many questions have both answers, while some have one, and how many have no grade; else nothing."""
         asked = (self.asked or 0) - self.shown_none - self.no_grade
         said = [f"so far {self.tasks:,} of {asked:,}"] if asked > self.tasks else []
         said += [f"{self.shown_none:,} left out as shown no memory"] if self.shown_none else []
-        if self.no_grade:
+        if self.no_grade and self.way != "same questions":
+            said.append(f"{self.no_grade_shown:,} with and {self.no_grade_without:,} without have no grade")
+        elif self.no_grade:
             sides = f"{self.no_grade_shown:,} with memories, {self.no_grade_without:,} without"
             said.append(f"{self.no_grade:,} of {self.no_grade + self.tasks:,} left out: no grade, {sides}")
         return "".join(f", {one}" for one in said)
@@ -249,6 +269,13 @@ class StatsReply(Message):
         return min(
             every, key=lambda one: (one.way not in known, one.difference is None, one.more or math.inf), default=None
         )
+
+    @property
+    def early(self) -> str:
+        """The pools in which chance has not begun, in words; empty where that is all of them, or none."""
+        told = next((one.early for one in self.helps if one.has_begun), "")
+        needed = f"Chance takes no number yet in pools with fewer than {BEGIN_AFTER} graded tasks shown three memories"
+        return told and f"{needed}: {told}."
 
     def _parts(self, one: HelpReply) -> list[HelpReply]:
         """Itself, and of all tasks together the agents, kinds and models that its difference is about."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence, Set
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from functools import partial
 from math import ceil, sqrt
 from statistics import NormalDist, fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -25,20 +26,22 @@ from memshare_broker.wire.messages import AgentTask
 from memshare_memory.belief.lift import (
     AT_RANDOM,
     BEGIN_AFTER,
-    NO_TASKS,
     NUMBERS,
+    CountedTasks,
     Side,
     Way,
     groups,
-    most_usual,
     squared_errors,
     together,
+    usual_in,
+    without_grade,
 )
 
 LEAST = 10  # tasks on each side, below which no difference is told
 RIGHT = 100.0  # the score of an answer that is right, where others have 0
 OUTSIDE = 0.05  # share of the intervals that leave out the truth
-FEW = 0.05  # share of the questions by which two sides may differ in what has no grade
+FEW = 0.05  # by which the shares that have no grade may differ on two sides
+NARROW, MISSED = 3, 2.25  # times less variance than both sides together, which then counts as so much more
 ALIKE = 1e-9  # the most variance of a mean of scores that differ by rounding alone
 Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
 
@@ -49,12 +52,13 @@ class Difference(NamedTuple):
     Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
     Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
     Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together. Where they
-    spread as far as their mean lies from an end of the scale, as right and wrong answers do, or not at all, it also
-    holds that of Agresti and Caffo in which the answers more have the two scores that would alone make this mean and
-    spread, one of them that end: where nearly all are there, a few say little of how far the others are from it. Of the
-    same questions, a step more up and one more down are as large as the largest. Pairs of one cluster, such as a form
-    of questions, count together (Liang and Zeger, Biometrika 73, 1986).
+    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together; where one has
+    less than a third of that variance, it may have missed what is rare, and counts as if it had 2.25 times that. Where
+    they spread as far as their mean lies from an end of the scale, as right and wrong answers do, or not at all, it
+    also holds that of Agresti and Caffo in which the answers more have the two scores that would alone make this mean
+    and spread, one of them that end: where nearly all are there, a few say little of how far the others are from it. Of
+    the same questions, a step more up and one more down are as large as the largest. Pairs of one cluster, such as a
+    form of questions, count together (Liang and Zeger, Biometrika 73, 1986).
     """
 
     points: float
@@ -96,7 +100,9 @@ def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference |
     if min(side.tasks for side in every) < LEAST:
         return None
     shown, without = standardised(strata)
-    points, errors, both = shown.mean - without.mean, squared_errors(shown, without), together(every)
+    points, both = shown.mean - without.mean, together(every)
+    least = zip((shown, without), squared_errors(shown, without), strict=True)
+    errors = [one * MISSED if side.squared_error * NARROW < one else one for side, one in least]
     ends, is_alike = [points], sum(errors) < ALIKE
     near, spread = min(both.mean, RIGHT - both.mean), max(both.squares / both.tasks - both.mean**2, 0.0)
     if spread >= near**2 or is_alike:
@@ -180,85 +186,120 @@ class AskedTwice(NamedTuple):
     is_shown: bool
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Material of all differences: tasks, the latest first, sums that count for good, and what is set up now."""
+
+    tasks: Sequence[GradedAnswer]
+    counted: Sequence[CountedTasks]
+    no_grade: Sequence[CountedTasks]
+    left_out: Set[str | None]
+    withhold: float
+    fixed: Set[str]  # agents whose files say how many memories are shown
+    needs: str | None
+    begun: dict[str, int]
+
+    def groups_of(self, group: Group) -> tuple[Group, ...]:
+        """The groups in which a task counts."""
+        return (group,) if group[2] in self.left_out else (ALL, group)
+
+
 def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
     """Differences of tasks of these pools: all together in each way, then by agent, kind and model.
 
     The same questions are those that the caller may see among the last thousand graded tasks of which nothing is
     remembered, as long as their journeys are kept.
     """
-    withhold, pools = backend.settings.withhold, {*pools}
     with backend.reaching():
-        counted = [one for pool in pools for one in groups(backend.redis, pool)]
-        tasks = _tasks(backend, caller)
-        graded = [one for one in tasks if one.score is not None]
-        workers = backend.client.workers()
-        needs = _needs(backend, workers, {one.group[0] for one in graded})
-    models = {one.group[2] for one in graded} | {of.model or None for of, *_ in counted}
-    left_out = models & STAND_INS if models - STAND_INS - {None} else set()
+        seen = _seen(backend, caller, {*pools})
+    out = tuple(sorted(map(str, seen.left_out)))
+    found = [*_same_questions(seen), *_by_chance(seen)]
+    found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
+    return tuple(sorted(_of_many(found), key=lambda one: (one.agent or "", one.kind or "", one.model or "")))
 
-    def groups_of(group: Group) -> tuple[Group, ...]:
-        return (group,) if group[2] in left_out else (ALL, group)
 
-    without_any = [one for one in tasks if one.task.memories == 0 and not one.task.remember]
-    asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in left_out}
-    found: list[tuple[HelpReply, Measure]] = []
-    for group, asked_twice in _paired(tasks, groups_of).items():
+def _seen(backend: Backend, caller: Caller, pools: Set[str]) -> Seen:
+    client, tasks, workers = backend.redis, _tasks(backend, caller), backend.client.workers()
+    counted, no_grade = ([one for pool in pools for one in read(client, pool)] for read in (groups, without_grade))
+    graded = {one.group for one in tasks if one.score is not None}
+    models = {model for *_, model in graded} | {of.model or None for of, *_ in counted}
+    left_out = models & STAND_INS if models - STAND_INS - {None} else set[str | None]()
+    return Seen(
+        tasks, counted, no_grade, left_out, backend.settings.withhold,
+        fixed={card.name for worker in workers for card in worker.agents if card.memories is not None},
+        needs=_needs(backend, workers, {agent for agent, *_ in graded}), begun=usual_in(client, pools, left_out),
+    )  # fmt: skip
+
+
+def _same_questions(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
+    without_any = [one for one in seen.tasks if one.task.memories == 0 and not one.task.remember]
+    asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in seen.left_out}
+    for group, asked_twice in _paired(seen.tasks, seen.groups_of).items():
         some = [one for one in asked_twice if one.is_shown]
         pairs = [(one.text, (one.before, one.after)) for one in some if one.before is not None is not one.after]
         scores = [both for _, both in pairs]
         without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
         measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
-        reply = _reply("same questions", group, shown, without, measure(Z))
-        missing = max(LEAST - len({text for text, _ in pairs}), 0)
-        update = {"shown_none": len(asked_twice) - len(some), "missing": missing, **_ungraded(some)}
-        reply = reply.model_copy(update=update)
-        found.append((reply if group != ALL else reply.model_copy(update={"asked": len(asked)}), measure))
-    sums: defaultdict[tuple[Way, Group], tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
-    for (way, agent, kind, model), shown, without in counted:
-        one = way, (agent, kind or None, model or None)
-        sums[one] = _sums((sums[one], (shown, without)))
-    strata: defaultdict[tuple[Way, Group], list[tuple[Side, Side]]] = defaultdict(list)
-    strata |= {("all withheld", ALL): []} if withhold else {}  # what it takes is told before anything was counted
-    for (way, of), sides in sums.items():
-        for group in groups_of(of):
-            strata[way, group].append(sides)
-    chances = {"all withheld": AT_RANDOM / len(NUMBERS) if withhold else 0, "one withheld": withhold}
-    began = time.time() - DAY
-    is_a_day = any(one.at <= began for one in graded)
-    fixed = {card.name for worker in workers for card in worker.agents if card.memories is not None}
-    latest = [one for one in graded if one.is_tried and one.at > began]
-    counts = Counter((group, one.is_one_tried) for one in graded if one.is_tried for group in groups_of(one.group))
-    a_day = Counter((group, one.group[0] in fixed) for one in latest for group in groups_of(one.group))
+        no_grade = sum(one.after is None for one in some), sum(one.before is None for one in some)
+        more = _without_grade(no_grade, [len(some)] * 2) | {"no_grade": len(some) - len(pairs)}
+        more |= {"shown_none": len(asked_twice) - len(some), "missing": max(LEAST - len({one for one, _ in pairs}), 0)}
+        more |= {"asked": len(asked)} if group == ALL else {}
+        yield _reply("same questions", group, shown, without, measure(Z), more), measure
+
+
+def _by_chance(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
+    strata, no_grade = _strata(seen, seen.counted), _strata(seen, seen.no_grade)
+    if seen.withhold:  # what it takes is told before anything was counted
+        strata.setdefault(("all withheld", ALL), [])
     for (way, group), every in strata.items():
         compared = [sides for sides in every if all(side.tasks for side in sides)]
         measure = partial(of_groups, compared)
         difference = measure(Z)
-        shown, without = _sums(compared if difference else every)
-        reply = _reply(way, group, shown, without, difference)
+        (shown, without), left_out = _sums(every), [side.tasks for side in _sums(no_grade[way, group])]
+        more = _without_grade(
+            left_out, [side.tasks + one for side, one in zip((shown, without), left_out, strict=True)]
+        )
+        more |= {"begun": seen.begun} if seen.withhold and (way, group) == ("all withheld", ALL) else {}
         if difference:
-            mean, mean_without = (side.mean for side in standardised(compared))
-            reply = reply.model_copy(update={"mean": mean, "mean_without": mean_without})
-        elif needs and not shown.tasks + without.tasks:
-            reply = reply.model_copy(update={"needs": needs})
-        else:
             shown, without = _sums(compared)
-            reply = reply.model_copy(update={"missing": ceil(LEAST - min(shown.tasks, without.tasks))})
-            if chance := chances.get(way):
-                if way == "one withheld":  # tasks that were shown none or one do not count
-                    others, counting = (counts[group, is_one] for is_one in (False, True))
-                    chance *= (counting + 1) / (others + counting + 1)
-                more = ceil(max(LEAST - shown.tasks, (LEAST - without.tasks) / chance))
-                rate = a_day[group, False] + (way == "one withheld") * a_day[group, True]
-                reply = reply.model_copy(update={"more": more, "days": more / rate if is_a_day and rate else None})
-                if way == "all withheld" and not every:
-                    with backend.reaching():
-                        begun = most_usual(backend.redis, pools, left_out)
-                    if begun < BEGIN_AFTER:
-                        reply = reply.model_copy(update={"begun": begun, "days": None})
-        found.append((reply, measure))
-    out = tuple(sorted(map(str, left_out)))
-    found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
-    return tuple(sorted(_of_many(found), key=lambda one: (one.agent or "", one.kind or "", one.model or "")))
+            more |= zip(("mean", "mean_without"), (side.mean for side in standardised(compared)), strict=True)
+        elif seen.needs and not shown.tasks + without.tasks:
+            more |= {"needs": seen.needs}
+        else:
+            more |= _missing(seen, way, group, *_sums(compared))
+        yield _reply(way, group, shown, without, difference, more), measure
+
+
+def _strata(seen: Seen, counted: Iterable[CountedTasks]) -> defaultdict[tuple[Way, Group], list[tuple[Side, Side]]]:
+    """By way and group both sides of each agent, kind and model in it, over all pools."""
+    of_pools, strata = (defaultdict[tuple[Way, Group], list[tuple[Side, Side]]](list) for _ in range(2))
+    for (way, agent, kind, model), *sides in counted:
+        of_pools[way, (agent, kind or None, model or None)].append((sides[0], sides[1]))
+    for (way, one), every in of_pools.items():
+        for group in seen.groups_of(one):
+            strata[way, group].append(_sums(every))
+    return strata
+
+
+def _missing(seen: Seen, way: Way, group: Group, shown: Side, without: Side) -> dict[str, Any]:
+    """How many tasks are missing on the smaller side; how many tasks and days they take, at the last day's rate."""
+    missing, of_all = {"missing": ceil(LEAST - min(shown.tasks, without.tasks))}, AT_RANDOM / len(NUMBERS)
+    rates = {"all withheld": (AT_RANDOM - of_all, of_all), "one withheld": (1 - seen.withhold, seen.withhold)}.get(way)
+    sides = zip((shown, without), rates or (0, 0), strict=True)
+    lacking = [(LEAST - side.tasks, rate) for side, rate in sides if side.tasks < LEAST]
+    if not (seen.withhold and all(rate for _, rate in lacking)):
+        return missing
+    began, graded = time.time() - DAY, [one for one in seen.tasks if one.score is not None]
+    tried = [one for one in graded if one.is_tried and group in seen.groups_of(one.group)]
+    latest, share = [one for one in tried if one.at > began], 1.0
+    if way == "one withheld":  # tasks that were shown none or one do not count
+        share = (sum(one.is_one_tried for one in tried) + 1) / (len(tried) + 1)
+    else:
+        latest = [one for one in latest if one.group[0] not in seen.fixed]
+    more = ceil(max(tasks / rate for tasks, rate in lacking) / share)
+    has_begun = way == "one withheld" or shown.tasks > 0 or max(seen.begun.values(), default=0) >= BEGIN_AFTER
+    is_known = has_begun and latest and any(one.at <= began for one in graded)
+    return {**missing, "more": more, "days": more / len(latest) if is_known else None}
 
 
 def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
@@ -274,15 +315,18 @@ def _sums(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
     return together(shown for shown, _ in strata), together(without for _, without in strata)
 
 
-def _reply(way: HelpWay, group: Group, shown: Side, without: Side, difference: Difference | None) -> HelpReply:
+def _reply(
+    way: HelpWay, group: Group, shown: Side, without: Side, difference: Difference | None, more: Mapping[str, Any]
+) -> HelpReply:
     agent, kind, model = group
     points, low, high = difference or (None, None, None)
-    return HelpReply(
-        way=way, agent=agent, kind=kind, model=model, difference=points, low=low, high=high,
-        unit="right" if is_right_or_wrong(shown, without) else "points",
-        tasks=int(shown.tasks), mean=shown.mean if shown.tasks else None,
-        tasks_without=int(without.tasks), mean_without=without.mean if without.tasks else None,
-    )  # fmt: skip
+    found = {
+        "way": way, "agent": agent, "kind": kind, "model": model, "difference": points, "low": low, "high": high,
+        "unit": "right" if is_right_or_wrong(shown, without) else "points",
+        "tasks": int(shown.tasks), "mean": shown.mean if shown.tasks else None,
+        "tasks_without": int(without.tasks), "mean_without": without.mean if without.tasks else None,
+    }  # fmt: skip
+    return HelpReply.model_validate(found | {**more})
 
 
 def _needs(backend: Backend, workers: Sequence[Presence], used: Set[str | None]) -> str | None:
@@ -342,13 +386,14 @@ def _paired(
     return pairs
 
 
-def _ungraded(asked: Sequence[AskedTwice]) -> dict[str, int | bool]:
-    """How many questions have no grade on a side.
+def _without_grade(no_grade: Sequence[float], of: Sequence[float]) -> dict[str, Any]:
+    """How many have no grade, with memories and without, of how many on each side.
 
-    It is no fair comparison where the sides differ in that by more than FEW of the questions, and by two standard
-    errors: those that cannot be graded may be the wrong ones.
+    It is no fair comparison where their shares differ by more than FEW, and by two standard errors: those that cannot
+    be graded may be the wrong ones.
     """
-    shown, without = sum(one.after is None for one in asked), sum(one.before is None for one in asked)
-    apart, left_out = abs(shown - without), sum(None in (one.before, one.after) for one in asked)
-    is_fair = apart <= FEW * len(asked) or apart**2 < 4 * (shown + without)
-    return {"no_grade": left_out, "no_grade_shown": shown, "no_grade_without": without, "is_fair": is_fair}
+    (shown, without), (of_shown, of_without) = no_grade, (max(one, 1) for one in of)
+    share, apart = (shown + without) / (of_shown + of_without), shown / of_shown - without / of_without
+    variance = share / of_shown + share / of_without
+    is_fair = abs(apart) <= FEW or apart**2 < 4 * variance
+    return {"no_grade": shown + without, "no_grade_shown": shown, "no_grade_without": without, "is_fair": is_fair}

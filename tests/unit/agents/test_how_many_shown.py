@@ -9,7 +9,7 @@ from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import NextMessage
 from memshare_broker.wire.messages import AgentPair, AgentTask, Examples
-from memshare_memory.belief.lift import HowMany
+from memshare_memory.belief.lift import HowMany, LiftSums, without_grade
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
 from tests.support.memories import remembered
@@ -62,3 +62,23 @@ def test_what_a_task_or_an_agents_file_says_is_not_learnt_from(
     pair = handed_on(stage, task)
 
     assert (len(pair.shown), pair.examples) == (shown, None)
+
+
+@pytest.mark.parametrize(("remember", "noted"), [(True, {"all withheld", "only one withheld"}), (False, set())])
+def test_a_task_on_which_chance_decided_is_noted_before_its_model_fails(
+    learnt: HowMany, memory: MemoryClient, redis_client: redis.Redis, remember: bool, noted: set[str]
+) -> None:
+    sums = LiftSums(redis_client)
+    stage = AnswerStage(POEM, ScriptedChat(), memory, 100, how_many=learnt, withhold=0.05, lift=sums)
+    by_chance = (f"task {at}" for at in range(500))
+    chosen = {one: learnt.choose("poem", "scripted", None, one) for one in by_chance}
+    journey = next(one for one, examples in chosen.items() if examples.by_chance and examples.number == 1)
+
+    for _ in range(2):
+        with pytest.raises(AssertionError, match="script is over"):
+            stage.run(journey, AgentTask(prompt="a lamp", remember=remember))
+
+    found = without_grade(redis_client, "poem")
+    assert {group.way for group, *_ in found} == noted
+    assert {(group.agent, group.kind, group.model) for group, *_ in found} <= {("poem", "", "scripted")}
+    assert all(shown.tasks + without.tasks == 1 for _, shown, without in found)

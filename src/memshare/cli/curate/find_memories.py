@@ -120,6 +120,8 @@ def print_helps(found: StatsReply) -> None:
     if any(one.way == "same questions" for one in found.helps):
         told = "Same questions count for MEMSHARE_KEEP_DAYS, the last thousand answers; what chance withheld, for good."
         console.print(told, style="dim")
+    if found.early:
+        console.print(found.early)
     for pool, rows in found.numbers.items():
         for row in rows:
             what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"

@@ -11,7 +11,16 @@ from memshare_broker.wire.grades import GradedTask
 from memshare_broker.wire.messages import Examples, Shown
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
-from memshare_memory.belief.lift import Side, groups, how_many_key, lift_key, memory_lift
+from memshare_memory.belief.lift import (
+    LiftSums,
+    Side,
+    groups,
+    how_many_key,
+    lift_key,
+    memory_lift,
+    tries,
+    without_grade,
+)
 from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.requests import Edit
 from memshare_memory.memory import Memory
@@ -154,3 +163,18 @@ def test_the_only_memory_is_told_apart_from_one_of_several(
 
     found = {group.way: (shown.tasks, without.tasks) for group, shown, without in groups(redis_client, "poem")}
     assert found == {"only one withheld": (1, 1), "one withheld": (0, 1)}
+
+
+def test_a_task_that_is_graded_is_none_without_a_grade(
+    recall: Recall, settle: SettleStage, memories: list[Memory], redis_client: redis.Redis
+) -> None:
+    examples = Examples(model="scripted", number=3, by_chance=True)
+    for journey in ("one", "two"):
+        for group, withheld in tries("poem", None, "scripted", 2, examples, withheld=False):
+            LiftSums(redis_client).note("poem", journey, group, withheld=withheld)
+    found = pair(recall, "one", [memory.id for memory in memories])
+
+    settle.run("one", found.model_copy(update={"task": found.task.model_copy(update={"examples": examples})}))
+
+    left = {group.way: (shown.tasks, without.tasks) for group, shown, without in without_grade(redis_client, "poem")}
+    assert left == {"all withheld": (1, 0), "one withheld": (1, 0)}

@@ -6,7 +6,17 @@ from uuid import UUID
 import pytest
 import redis
 
-from memshare_memory.belief.lift import Lift, LiftSums, TaskGroup, drop_lift, groups, lift_key, memory_lift
+from memshare_memory.belief.lift import (
+    Lift,
+    LiftSums,
+    Side,
+    TaskGroup,
+    drop_lift,
+    groups,
+    lift_key,
+    memory_lift,
+    without_grade,
+)
 
 LAMP, BOAT = UUID(int=1), UUID(int=2)
 ONE = TaskGroup("one withheld", "poem", "limerick", "openai:m")
@@ -78,3 +88,16 @@ def test_a_memory_that_is_dropped_leaves_the_sums_of_its_group(sums: LiftSums, r
     drop_lift(redis_client, "poem", [LAMP])
 
     assert set(redis_client.hkeys(lift_key("poem"))) == {NAME, str(BOAT)}
+
+
+def test_a_task_has_no_grade_once_on_the_side_that_was_noted_first(sums: LiftSums, redis_client: redis.Redis) -> None:
+    for number, withheld in enumerate((False, False, True)):
+        sums.note("poem", f"task {number}", ONE, withheld=withheld)
+        sums.note("poem", f"task {number}", ONE, withheld=True)
+
+    sums.note("poem", "task 0", ONE._replace(way="only one withheld"), withheld=True, is_graded=True)
+    sums.note("poem", "task 0", ONE, withheld=False)
+    sums.note("poem", "never noted", ONE, withheld=False, is_graded=True)
+
+    found = without_grade(redis_client, "poem")
+    assert sorted(found) == [(ONE, Side(0, 0, 0), Side(1, 0, 0)), (ONE, Side(1, 0, 0), Side(0, 0, 0))]

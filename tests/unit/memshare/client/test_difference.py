@@ -72,6 +72,34 @@ def test_where_nearly_all_scores_are_100_the_interval_holds_what_a_few_do_not_sh
     assert held / rounds >= 0.93
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "rare", "rarer"), [(30, 60, 0.2, 0.05), (30, 60, 0.1, 0.02), (40, 80, 0.8, 0.95)]
+)
+def test_far_from_an_end_of_the_scale_the_interval_holds_what_ten_tasks_do_not_show(
+    low: float, high: float, rare: float, rarer: float
+) -> None:
+    chance, held, rounds = Random(4), 0, 1_000
+    for _ in range(rounds):
+        many, few = (
+            side([(low if chance.random() < share else high) + chance.gauss(0, 2) for _ in range(count)])
+            for share, count in ((rarer, 190), (rare, 10))
+        )
+        found = of_groups([(many, few)])
+        held += found is not None and found.low <= (high - low) * (rare - rarer) <= found.high
+
+    assert held / rounds >= 0.92
+
+
+def test_where_both_sides_have_the_same_spread_the_interval_is_hardly_wider() -> None:
+    chance, widths, known = Random(5), 0.0, 2 * 1.972 * 10 * sqrt(1 / 190 + 1 / 10)
+    for _ in range(300):
+        many, few = (side([chance.gauss(55, 10) for _ in range(count)]) for count in (190, 10))
+        found = of_groups([(many, few)])
+        widths += found.high - found.low if found is not None else 0
+
+    assert widths / 300 == pytest.approx(known, rel=0.18)
+
+
 @pytest.mark.parametrize("score", [80.0, 83.3])
 def test_scores_that_are_all_alike_make_nothing_certain(score: float) -> None:
     found, pairs = of_groups([(side([score] * 12), side([score] * 10))]), of_pairs([(score, score)] * 10)

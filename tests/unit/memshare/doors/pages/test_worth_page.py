@@ -98,7 +98,10 @@ def test_a_query_is_compared_in_the_pool_with_most_memories_unless_another_is_ch
 
 def test_before_anything_was_withheld_the_page_says_how_many_tasks_it_takes(here: TestClient) -> None:
     began = "Too early : chance begins once 20 graded tasks of a pool and model were shown three memories, so far 0"
-    assert f"{began}; then it takes some 500 more tasks, until ten were answered without memories" in answer_of(here)
+    assert (
+        f"{began} in 2 pools; then it takes some 500 more tasks, until ten were answered without memories"
+        in answer_of(here)
+    )
 
 
 @pytest.mark.parametrize(
@@ -464,6 +467,60 @@ def test_a_few_without_a_grade_and_as_many_on_both_sides_are_told_and_no_more(
     assert "Yes, 10 of 51 left out: no grade, 10 with memories, 9 without: +97.6 points" in answer_of(here)
 
 
+def no_grade(client: redis.Redis, shown: int, without: int) -> None:
+    """Tasks on which chance decided, and that nobody could grade."""
+    sums, group = LiftSums(client, keep_days=1), TaskGroup("all withheld", "logic", "riddle", MODEL)
+    for number in range(shown + without):
+        sums.note("logic", f"no grade {number}", group, withheld=number >= shown)
+
+
+def test_tasks_that_chance_chose_and_nobody_graded_are_told_on_their_side(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [100.0] * 90, [0.0] * 9)
+    no_grade(redis_client, 31, 4)
+    assert "some 50 more tasks (31 with and 4 without have no grade), until ten" in answer_of(here)
+
+    LiftSums(redis_client).count(
+        "logic", "last", 0.0, TaskGroup("all withheld", "logic", "riddle", MODEL), withheld=True
+    )
+
+    assert "Yes, 31 with and 4 without have no grade: +100.0 points" in answer_of(here), "as large a share of each side"
+
+
+def test_where_far_more_of_one_side_have_no_grade_chance_makes_no_fair_comparison(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    count(redis_client, "all withheld", [0.0] * 90, [100.0] * 10)
+    no_grade(redis_client, 3, 10)
+
+    found = answer_of(here)
+
+    assert "No fair comparison : 3 with and 10 without have no grade; the others -100.0 points" in found
+    assert "harm" not in found.lower()
+    [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
+    assert (row["no_grade"], row["no_grade_shown"], row["no_grade_without"], row["is_fair"]) == (13, 3, 10, False)
+
+
+def test_more_tasks_are_as_many_as_the_side_takes_that_lacks_most(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [100.0], [0.0] * 9)
+
+    # Chance gives a task one, three or six memories in 6 % of the cases: nine more take 150.
+    assert "some 150 more tasks" in answer_of(here)
+
+
+def test_chance_begins_in_each_pool_by_itself(here: TestClient, redis_client: redis.Redis) -> None:
+    for pool, tasks in (("logic", 20), ("poem", 7)):
+        for place in range(tasks):
+            HowMany(redis_client).count(pool, "riddle", str(place), 50.0, Examples(model=MODEL, number=3))
+
+    page = text_of(here.get("/worth").text)
+
+    assert "Chance takes no number yet in pools with fewer than 20 graded tasks shown three memories: 7 in poem" in page
+    [every] = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "all withheld"]
+    assert (every["begun"]["logic"], every["begun"]["poem"]) == (20, 7)
+
+
 def test_the_figure_names_the_agents_that_it_is_about(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
@@ -485,9 +542,10 @@ def test_all_withheld_is_told_as_too_early_beside_one_agent_of_other_ways(
     table = text_of(here.get("/worth").text.partition('id="helps"')[2])
 
     assert "all withheld" in table.partition("The same questions, asked")[0]
-    assert "were shown three memories, so far 7; then it takes some 500 more tasks" in table
+    assert "were shown three memories, so far 7 in logic, 0 in" in table
+    assert "then it takes some 500 more tasks" in table
     [every] = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "all withheld"]
-    assert (every["begun"], every["days"]) == (7, None)
+    assert (every["begun"]["logic"], every["days"]) == (7, None)
     for place in range(7, 20):
         HowMany(redis_client).count("logic", "riddle", str(place), 50.0, Examples(model=MODEL, number=3))
     assert "too early: some 500 more tasks" in text_of(here.get("/worth").text)
