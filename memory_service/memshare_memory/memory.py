@@ -128,6 +128,11 @@ class Memory(Message):
         return self.prompt is None or self.kind == KNOWLEDGE
 
     @property
+    def is_a_persons(self) -> bool:
+        """True if a person brought it in, or wrote what it says now."""
+        return self.task_id is None or bool(self.history)
+
+    @property
     def is_passage(self) -> bool:
         """True if it is a piece of a document, its parent; a statement that an agent learnt from one has a source."""
         return self.prompt is None and bool(self.parents) and self.source is None

@@ -49,7 +49,7 @@ class View(Message):
 
 
 class ViewsReply(Message):
-    """The views on a question: those found right first, then what is shown, by credibility."""
+    """The views on a question: those found right first, then what is shown, in the order of recall."""
 
     pool: str
     question: str
