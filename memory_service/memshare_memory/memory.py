@@ -30,7 +30,10 @@ UNTRIED = 1.0  # credibility of a memory that was never tried
 
 
 class Credibility(Message):
-    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+    """p of the bandit for a task just like the memory's own, and the verdicts after it was shown: grades and feedback.
+
+    Of a statement these are verdicts on what follows it; those of a pair without a share weigh nothing.
+    """
 
     p: float
     credits: int
