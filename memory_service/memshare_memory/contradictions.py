@@ -66,8 +66,8 @@ class Strength(NamedTuple):
     is_a_persons: bool = False
 
     @classmethod
-    def of(cls, memory: Memory, p: float, credits: int, *, proven: bool = True) -> Strength:
-        return cls(p, -memory.created, credits, proven, memory.is_statement, memory.is_a_persons)
+    def of(cls, memory: Memory, p: float, times: int, *, proven: bool = True) -> Strength:
+        return cls(p, -memory.created, times, proven, memory.is_statement, memory.is_a_persons)
 
     def beats(self, other: Strength) -> bool:
         pairs = [each.p for each in (self, other) if not each.is_statement]

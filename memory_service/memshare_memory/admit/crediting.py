@@ -215,7 +215,9 @@ class Crediting:
         words = of_graded(graded, there, usual) if self._learn else []
         if words and task.model and usual.tasks >= HALF_TRUST and not is_from_outside(task):
             self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)
-        credited = self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score), raises=graded.score.accepted)
+        credited = self._credit(
+            recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score), raises=graded.score.accepted
+        )
         return credited._replace(unused=unused)
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:

@@ -20,20 +20,22 @@ _PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))")  # before cents, or m
 _TIME, _SIGN_FIRST = re.compile(r"(?<!\d)(\d\d?:\d\d)(?!\d)"), re.compile(r"([€$£¥])\s?(\d+(?:[.,]\d+)*)")
 _SIGNS = str.maketrans({"€": " euro ", "$": " dollar ", "£": " pound ", "¥": " yen ", "%": " percent "})
 _CLOCK = "oclock"
-_SAME = dict(eur="euro", usd="dollar", gbp="pound", jpy="yen", chf="franc", am=_CLOCK, pm=_CLOCK, uhr=_CLOCK)
+_SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc", "am": _CLOCK, "pm": _CLOCK}
 _UNITS = frozenset(("euro", "dollar", "pound", "franc", "yen", "cent", "percent", _CLOCK))
 _NAMED = frozenset(
-    "article bus chapter day floor flight gate house line number page platform room route section step table track train "
-    "tram january february march april june july august september october november december".split()
+    tokens(
+        "article bus chapter day floor flight gate house line number page platform room route section step table track "
+        "train tram january february march april june july august september october november december"
+    )
 )
 """Words before the number that they name."""
 _SAYS_LITTLE = frozenset(
     tokens(
         "a about after all also am an and any are as at be been before but by can could did do does each for from "
         "give had has have he her him his how i if in into is it its just ll m make me more most much must my oclock "
-        "of on only or other our over per re s same shall she should so some such t tell than that the their them then there "
-        "these they this those till to until ve very was we were what when where which while who whom whose why will with would "
-        "write yes you your"
+        "of on only or other our over per re s same shall she should so some such t tell than that the their them "
+        "then there these they this those till to until ve very was we were what when where which while who whom "
+        "whose why will with would write yes you your"
     )
 )
 """Words that are in most texts, whatever these are about."""

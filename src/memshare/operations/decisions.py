@@ -25,7 +25,7 @@ from memshare.client.rest.calls.decisions import (
 )
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.memories import get, refuse_wrong
+from memshare.operations.memories import get
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
@@ -38,6 +38,7 @@ from memshare_memory.contradictions import Strength, same_question
 from memshare_memory.curate.requests import ConflictDecision, Forget
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
 from memshare_memory.memory import said
+from memshare_memory.people import refuse_wrong
 from memshare_memory.stores.store import Where
 
 LOOKED_AT = 100  # memories, the nearest to a question
@@ -190,7 +191,7 @@ def decide_promotion(
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         with backend.reaching():
-            refuse_wrong(backend.redis, new)
+            refuse_wrong(backend.redis, [(new.answer, new.pool, new.prompt)])
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.

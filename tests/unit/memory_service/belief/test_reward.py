@@ -7,7 +7,17 @@ import pytest
 import redis
 
 from memshare_memory.admit.crediting import BEST, Usual, reward_of_score, reward_of_verdict, usual_score
-from memshare_memory.belief.bandit import ALPHA, Arm, Arms, Array, GradeOfKind, features, in_general, most_that_keeps, upper_bounds
+from memshare_memory.belief.bandit import (
+    ALPHA,
+    Arm,
+    Arms,
+    Array,
+    GradeOfKind,
+    features,
+    in_general,
+    most_that_keeps,
+    upper_bounds,
+)
 from memshare_memory.memory import FLOOR
 from tests.support.memories import remembered
 
