@@ -54,9 +54,8 @@ def same_question(other: Memory) -> float:
 class Strength(NamedTuple):
     """Strength in a conflict that no person decided.
 
-    The proven memory wins, then the more credible, then a person's, then the older. Grades weigh statements, and no
-    pairs: so of a statement and a pair that was never weighed credibility tells which is better only where it is clear.
-    """
+    The proven wins, then the more credible, then a person's, then the older. Grades weigh no pairs: of a statement and
+    a pair that was never weighed credibility counts only where it is clear."""
 
     p: float
     age: float
@@ -71,7 +70,7 @@ class Strength(NamedTuple):
 
     def beats(self, other: Strength) -> bool:
         pairs = [each.p for each in (self, other) if not each.is_statement]
-        by_p = len(pairs) != 1 or UNTRIED not in pairs or self.has_settled(other) or other.has_settled(self)
+        by_p = pairs != [UNTRIED] or self.has_settled(other) or other.has_settled(self)
 
         def place(of: Strength) -> tuple[bool, float, bool, float, float]:
             p = round(of.p, 9)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import redis
@@ -113,9 +114,10 @@ def test_what_a_statement_earned_lifts_it_above_no_pair_for_grades_weigh_none(
     first: str,
 ) -> None:
     monkeypatch.setattr(Adapter, "proven", lambda *_: True)
-    made = {"task_id": "1", "answer": "It is red."}
-    one = remember(judging, "red lamp", **{"created": 1.0, **made, **pair})
-    other = remember(judging, "the red lamp", **{"created": 2.0, "kind": "knowledge", **made, **statement})
+    made: dict[str, Any] = {"task_id": "1", "created": 1.0}
+    told: dict[str, Any] = {"task_id": "1", "created": 2.0, "kind": "knowledge"}
+    one = remember(judging, "red lamp", "It is red.", **made | pair)
+    other = remember(judging, "the red lamp", "It is blue.", **told | statement)
     standing.conflicts.judge("poem", one.id, other.id, "contradict")
 
     credit(standing, other, reward, times)
