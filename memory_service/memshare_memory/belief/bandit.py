@@ -108,8 +108,8 @@ def most_that_keeps(arm: Arm, x: Array, of: Sequence[Array], weight: float = 1.0
     estimate = x @ inverse @ (arm.b + np.eye(len(x))[0] * (UNTRIED - alpha) * sqrt(2))
     here = 1 / weight + x @ inverse @ x
     most = [float("inf")]
-    for one in of:
-        doubt, both = one @ inverse @ one, x @ inverse @ one
+    for context in of:
+        doubt, both = context @ inverse @ context, x @ inverse @ context
         if both > 0:  # else a reward lowers it
             most.append(estimate + alpha * (sqrt(doubt) - sqrt(doubt - both**2 / here)) * here / both)
     return max(float(min(most)), 0.0)
