@@ -58,6 +58,10 @@ class BadInput(MemshareError):
     """A value that a caller gave cannot be used."""
 
 
+class WrongAgain(BadInput):
+    """An answer that a person called wrong was to be brought in again."""
+
+
 class Unreachable(MemshareError):
     """A service that is needed does not answer: Redis, Qdrant or a worker."""
 

@@ -163,6 +163,6 @@ def thin(memories: Sequence[Memory]) -> list[Thin]:
 
 
 def never_of_use(judged: Mapping[UUID, JudgedMemory], now: float, days: int) -> list[UUID]:
-    """Memories that no graded task was shown for at least so many days since they were made, the oldest first."""
+    """Memories that had no verdict in at least so many days since they were made, the oldest first."""
     old = [row for row in judged.values() if row.credibility.credits == 0 and now - row.memory.created >= days * _DAY]
     return [row.memory.id for row in sorted(old, key=lambda row: (row.memory.created, row.memory.id))]

@@ -52,15 +52,31 @@ def same_question(other: Memory) -> float:
 
 
 class Strength(NamedTuple):
-    """Strength in a conflict that no person decided: the proven memory wins, then the more credible, then the older."""
+    """Strength in a conflict that no person decided.
+
+    The proven wins, then the more credible, then a person's, then the older. Grades weigh no pairs: of a statement and
+    a pair that was never weighed credibility counts only where it is clear."""
 
     p: float
     age: float
     credits: int = 0
     proven: bool = True
+    is_statement: bool = True
+    is_a_persons: bool = False
+
+    @classmethod
+    def of(cls, memory: Memory, p: float, times: int, *, proven: bool = True) -> Strength:
+        return cls(p, -memory.created, times, proven, memory.is_statement, memory.is_a_persons)
 
     def beats(self, other: Strength) -> bool:
-        return (self.proven, round(self.p, 9), self.age) > (other.proven, round(other.p, 9), other.age)
+        pairs = [each.p for each in (self, other) if not each.is_statement]
+        by_p = pairs != [UNTRIED] or self.has_settled(other) or other.has_settled(self)
+
+        def place(of: Strength) -> tuple[bool, float, bool, float, float]:
+            p = round(of.p, 9)
+            return of.proven, p if by_p else UNTRIED, of.is_a_persons, min(p, UNTRIED), of.age
+
+        return place(self) > place(other)
 
     def has_settled(self, other: Strength) -> bool:
         """True if credits alone show that the other memory is the worse: not of one that none was ever weighed for."""

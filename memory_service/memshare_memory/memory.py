@@ -30,7 +30,10 @@ UNTRIED = 1.0  # credibility of a memory that was never tried
 
 
 class Credibility(Message):
-    """p of the bandit for a task just like the memory's own, and how often the memory was credited."""
+    """p of the bandit for a task just like the memory's own, and the verdicts after it was shown: grades and feedback.
+
+    Of a statement these are verdicts on what follows it; those of a pair without a share weigh nothing.
+    """
 
     p: float
     credits: int
@@ -128,6 +131,11 @@ class Memory(Message):
     def is_statement(self) -> bool:
         """True if it is a piece of knowledge that somebody brought in, not an answer to a task."""
         return self.prompt is None or self.kind == KNOWLEDGE
+
+    @property
+    def is_a_persons(self) -> bool:
+        """True if a person brought it in, or wrote what it says now."""
+        return self.task_id is None or bool(self.history)
 
     @property
     def is_passage(self) -> bool:

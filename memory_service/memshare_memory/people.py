@@ -9,13 +9,14 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Literal
 from uuid import UUID
 
 import redis
 
+from memshare_broker.errors import WrongAgain
 from memshare_broker.wire.forms import Label
 from memshare_memory.memory import CalledWrong, Memory, said, saying, sayings
 from memshare_memory.stores.bm25 import tokens
@@ -208,6 +209,21 @@ class WrongAnswer(CalledWrong):
 def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None, *so: str) -> str:
     """Why an answer, of which these are `words`, is not brought in for a prompt of a pool; empty where it is."""
     return next((fault for word in words if (fault := word.bars(pool, prompt, *so))), "")
+
+
+def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]]) -> list[str]:
+    """The same of answers, each with its pool and prompt."""
+    known = wrong_by_saying(client, (answer for answer, *_ in given))
+    return [
+        barred((word for each in sayings(answer) for word in known.get(each, ())), pool, prompt)
+        for answer, pool, prompt in given
+    ]
+
+
+def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]]) -> None:
+    """Raise `WrongAgain` if whoever curates called one of these wrong, and nobody took that back."""
+    for fault in filter(None, each_barred(client, given)):
+        raise WrongAgain(fault)
 
 
 def said_wrong(client: redis.Redis, pool: str, prompt: str, answer: str, submitter: str) -> str:

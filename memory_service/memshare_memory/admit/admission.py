@@ -23,7 +23,7 @@ from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying, sayings
-from memshare_memory.people import barred, called_wrong, wrong_answers
+from memshare_memory.people import called_wrong, each_barred
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
 from memshare_memory.trash import Trash
@@ -57,9 +57,10 @@ def keep_learnt(
     vectors = recall.vectors(new) if new else []
     known = by_ids(recall.store, [memory.id for memory in new])
     memories, following = list[Memory](), list[NextMessage]()
-    for memory, vector in zip(new, vectors, strict=True):
+    faults = each_barred(client, [(memory.answer, memory.pool, None) for memory in new])
+    for memory, vector, fault in zip(new, vectors, faults, strict=True):
         there = known.get(memory.id) or _told_before(recall.store, memory, vector.dense)
-        if there is None and barred(wrong_answers(client, memory.answer), memory.pool, None):
+        if there is None and fault:
             continue
         if there is None:
             recall.store.put([(memory, vector)])

@@ -1,6 +1,6 @@
 """Crediting: the memories that a task was shown earn what its answer was worth, when that was graded or checked.
 
-A reward of 1 is what is usual: whatever earns it stays as credible as a memory that nobody has tried yet.
+A reward of 1 is what is usual: whatever earns it is no less credible than a memory that nobody has tried yet.
 """
 
 from __future__ import annotations
@@ -30,9 +30,11 @@ from memshare_memory.belief.bandit import (
     GradeOfKind,
     WaitingEvidence,
     features,
+    in_general,
+    most_that_keeps,
 )
 from memshare_memory.belief.writers import Reading, Writers
-from memshare_memory.memory import Memory, memory_id
+from memshare_memory.memory import UNTRIED, Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import by_ids
 
@@ -199,7 +201,8 @@ class Crediting:
         """Credit what a graded task was shown.
 
         A memory with a share in it was judged with the answer, which was found right. Any other earns the score,
-        compared with what is usual for the task's kind, but for a statement that the answer does not follow.
+        compared with what is usual for the task's kind, but for a statement that the answer does not follow. By a
+        score that was not accepted none becomes more credible.
         """
         task, score = graded.task, graded.score.total
         there, usual = _there(recall, task.shown), usual_score(self._client, task.pool, task.kind)
@@ -212,7 +215,9 @@ class Crediting:
         words = of_graded(graded, there, usual) if self._learn else []
         if words and task.model and usual.tasks >= HALF_TRUST and not is_from_outside(task):
             self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)
-        credited = self._credit(recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score))
+        credited = self._credit(
+            recall, journey, task, there, rewards, words, GradeOfKind(task.kind, score), raises=graded.score.accepted
+        )
         return credited._replace(unused=unused)
 
     def judged(self, recall: Recall, task: VerdictTask) -> Credited:
@@ -235,6 +240,8 @@ class Crediting:
         rewards: Sequence[tuple[Shown, float]],
         words: Sequence[Word],
         graded: GradeOfKind | None = None,
+        *,
+        raises: bool = True,
     ) -> Credited:
         memories = {memory.id: memory for memory in there}
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
@@ -245,6 +252,10 @@ class Crediting:
                 times = float(not _takes_back(task))
                 weight = float(memory.is_statement) * times if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity, task.kind) if weight else NOTHING
+                if weight and one.share is None and not raises:
+                    [arm], alpha = self._arms.of(memory.pool, [memory.id]), self._arms.bandit.alpha
+                    most = most_that_keeps(arm, x, (x, in_general(memory)), weight, alpha)
+                    earning = min(earning, UNTRIED, most)
                 earned[memory.pool].append(Credit(memory.id, x, earning, weight, times))
         waiting = {}
         for pool in dict.fromkeys((*earned, *pools_of(task))):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product, takewhile
 from uuid import UUID
 
 from memshare_broker.wire.messages import AnsweredTask, Shown
@@ -16,13 +16,26 @@ from memshare_memory.stores.bm25 import tokens
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
 RUN = 3  # words in a row
 _THOUSANDS, _UNIT = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))"), re.compile(r"(?<=\d)(?=[^\W\d])")
+_PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))")  # before cents, or minutes
+_TIME, _SIGN_FIRST = re.compile(r"(?<!\d)(\d\d?:\d\d)(?!\d)"), re.compile(r"([€$£¥])\s?(\d+(?:[.,]\d+)*)")
+_SIGNS = str.maketrans({"€": " euro ", "$": " dollar ", "£": " pound ", "¥": " yen ", "%": " percent "})
+_CLOCK = "oclock"
+_SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc", "am": _CLOCK, "pm": _CLOCK}
+_UNITS = frozenset(("euro", "dollar", "pound", "franc", "yen", "cent", "percent", _CLOCK))
+_NAMED = frozenset(
+    tokens(
+        "article bus chapter day floor flight gate house line number page platform room route section step table track "
+        "train tram january february march april june july august september october november december"
+    )
+)
+"""Words before the number that they name."""
 _SAYS_LITTLE = frozenset(
     tokens(
         "a about after all also am an and any are as at be been before but by can could did do does each for from "
-        "give had has have he her him his how i if in into is it its just ll m make me more most much must my of on "
-        "only or other our over re s same shall she should so some such t tell than that the their them then there "
-        "these they this those to ve very was we were what when where which while who whom whose why will with would "
-        "write yes you your"
+        "give had has have he her him his how i if in into is it its just ll m make me more most much must my oclock "
+        "of on only or other our over per re s same shall she should so some such t tell than that the their them "
+        "then there these they this those till to until ve very was we were what when where which while who whom "
+        "whose why will with would write yes you your"
     )
 )
 """Words that are in most texts, whatever these are about."""
@@ -54,7 +67,7 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
     It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
     where the answer has none, by all of its words, and "Yes." by what the statement says being asked. Neither is
     followed where the answer has other numbers, or another one beside the same word, but for a pair that answers a
-    prompt with others.
+    prompt with others. A number that is all they have in common has the same unit in both, or none in one of them.
     """
     asked, said = telling(prompt).keys() | {"no", "not"}, telling(answer).keys()
     is_of_others = bool(_numbers(memory.prompt or "") - asked)
@@ -66,7 +79,10 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
             return followed(answer, [text]) is not None
         own = telling(text).keys()
         new = own - asked
-        return said <= own and bool(said or not new) if said <= asked else bool((new or own) & said)
+        if said <= asked:
+            return said <= own and bool(said or not new)
+        common = (new or own) & said
+        return bool(common - _numbers(text) or common & _same_numbers(answer, text))
 
     return any(map(is_followed, _texts(memory)))
 
@@ -82,8 +98,41 @@ def _denies(answer: str, text: str, prompt: str) -> bool:
         return True
     if here.isdisjoint(there) and (_denied(answer) ^ _denied(text)) & telling(answer).keys() & telling(text).keys():
         return True
-    ours, theirs = _by_word(answer), _by_word(text)
-    return any(ours[at].isdisjoint(there) and theirs[at].isdisjoint(here) for at in ours.keys() & theirs.keys())
+    ours, theirs = _units(answer), _units(text)
+    if (both := here & there) and all(_differ(ours[each] & _UNITS, theirs[each] & _UNITS) for each in both):
+        return True
+    same, by, others = _same_numbers(answer, text), _by_word(answer), _by_word(text)
+    return any(same.isdisjoint(by[at] | others[at]) for at in by.keys() & others.keys())
+
+
+def _differ(units: Set[str], others: Set[str]) -> bool:
+    """True if each is there, and none of one is one of the others, or short for it, as "km" is."""
+    return bool(units and others) and not any(_is_short(*sorted(two, key=len)) for two in product(units, others))
+
+
+def _is_short(unit: str, whole: str) -> bool:
+    letters = iter(whole)
+    return unit == whole or (len(unit) <= 3 and unit[0] == whole[0] and all(letter in letters for letter in unit))
+
+
+def _same_numbers(answer: str, text: str) -> set[str]:
+    """The numbers of two texts that have the same unit, or none in one of them: "17", "17 euros"."""
+    ours, theirs = _units(answer), _units(text)
+    return {each for each in ours.keys() & theirs.keys() if not _differ(ours[each], theirs[each])}
+
+
+@lru_cache(maxsize=64)
+def _units(text: str) -> Mapping[str, set[str]]:
+    """The numbers of a text, each with up to two words that follow it at once, or what is named by it."""
+    found = defaultdict[str, set[str]](set)
+    for part in re.split(r"[.,;:!?()\n]", _plain(text)):
+        words = _read(part)
+        for at, word in enumerate(words):
+            if word[0].isdigit():
+                after = [*takewhile(lambda one: one == _CLOCK or one not in _SAYS_LITTLE, words[at + 1 : at + 3])]
+                named = [one for one in words[max(at - 1, 0) : at] if one in _NAMED | _UNITS]
+                found[_stem(word)].update(_stem(one) for one in after or named if not one[0].isdigit())
+    return found
 
 
 def _denied(text: str) -> set[str]:
@@ -142,16 +191,31 @@ def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
 
 def telling(text: str) -> dict[str, str]:
     """The words of a text that say what it is about, by what they are without the s of a plural."""
-    return {_stem(word): word for word in _words(text) if word not in _SAYS_LITTLE}
+    words = (word for word in _words(text) if word not in _SAYS_LITTLE)
+    return {_stem(word): word.replace("_", ".") if word[0].isdigit() else word for word in words}
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text, each number in digits, without its unit and the marks of thousands."""
-    return [_IN_DIGITS.get(word, word) for word in tokens(_UNIT.sub(" ", _THOUSANDS.sub("", text)))]
+    """The words of a text, each number in digits and apart from its unit, without the marks of thousands."""
+    return _read(_plain(text))
+
+
+def _plain(text: str) -> str:
+    """A text with words for signs after their numbers, and each number as one word: "$1,017.50", "1017_50 dollar"."""
+    text = text.casefold().replace("per cent", "%").replace("us$", "$").replace("’", "'").replace("o'clock", _CLOCK)
+    text = _TIME.sub(rf"\1 {_CLOCK}", _SIGN_FIRST.sub(r"\2\1", _THOUSANDS.sub("", text)))
+    return _PART.sub("_", _UNIT.sub(" ", text)).translate(_SIGNS)
+
+
+def _read(plain: str) -> list[str]:
+    return [_SAME.get(word, _IN_DIGITS.get(word, word)) for word in tokens(plain)]
 
 
 def _stem(word: str) -> str:
-    return (word.lstrip("0") or "0") if word[0].isdigit() else word.rstrip("s") or word
+    if not word[0].isdigit():
+        return word.rstrip("s") or word
+    whole, mark, part = word.partition("_")
+    return (whole.lstrip("0") or "0") + (mark + part).rstrip("0_")
 
 
 def shares_in_common(answer: str, shown: Sequence[str]) -> list[float]:

@@ -102,6 +102,19 @@ def upper_bounds(arms: Sequence[Arm], x: Array, alpha: float = ALPHA) -> Array:
     return bounds
 
 
+def most_that_keeps(arm: Arm, x: Array, of: Sequence[Array], weight: float = 1.0, alpha: float = ALPHA) -> float:
+    """The largest reward of this weight in a context x that raises an arm's p in no context `of` some, 0 or more."""
+    inverse = np.linalg.inv(arm.a)
+    estimate = x @ inverse @ (arm.b + np.eye(len(x))[0] * (UNTRIED - alpha) * sqrt(2))
+    here = 1 / weight + x @ inverse @ x
+    most = [float("inf")]
+    for context in of:
+        doubt, both = context @ inverse @ context, x @ inverse @ context
+        if both > 0:  # else a reward lowers it
+            most.append(estimate + alpha * (sqrt(doubt) - sqrt(doubt - both**2 / here)) * here / both)
+    return max(float(min(most)), 0.0)
+
+
 def features(memory: Memory, text: str, similarity: float, kind: str | None = None) -> Array:
     """The memory in the context of a task, in the order of `FEATURES`, as a vector of length 1.
 

@@ -138,7 +138,7 @@ class CredibilityRanking:
         contexts = np.array([in_general(memory) for memory, *_ in involved])
         bounds = upper_bounds([arm for _, arm, _ in involved], contexts, self._alpha)
         strength = {
-            memory.id: Strength(float(p), -memory.created, round(arm.unfaded), proven)
+            memory.id: Strength.of(memory, float(p), round(arm.unfaded), proven=proven)
             for (memory, arm, proven), p in zip(involved, bounds, strict=True)
         }
         return [weaker(look.rivals, strength) for look in looks], brought_in

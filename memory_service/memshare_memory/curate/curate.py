@@ -8,7 +8,7 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, WrongAgain
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.after import Lessons
@@ -21,7 +21,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
 from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, memory_id, said, saying, sayings
-from memshare_memory.people import barred, called_wrong, no_longer_wrong, wrong_answers, wrong_by_saying
+from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
 from memshare_memory.trash import Worths, by_pool
@@ -101,14 +101,11 @@ class Curate:
     def add(self, new: Sequence[NewMemory]) -> list[UUID]:
         """Bring memories in; the same again is the same memory, and keeps its history.
 
-        Raises `BadInput` for an answer that was called wrong.
+        Raises `WrongAgain` for an answer that was called wrong.
         """
-        known = wrong_by_saying(self._client, (one.answer for one in new))
         for one in new:
             refuse_too_long(self._text_limit, prompt=one.prompt, answer=one.answer)
-            words = (word for each in sayings(one.answer) for word in known.get(each, ()))
-            if fault := barred(words, one.pool, one.prompt):
-                raise BadInput(fault)
+        refuse_wrong(self._client, [(one.answer, one.pool, one.prompt) for one in new])
         memories = [
             Memory(
                 id=memory_id(one.pool, one.prompt, one.answer),
@@ -135,8 +132,8 @@ class Curate:
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
         written from a statement before is stale then, until it has that text again. One that is hidden as its answer
-        was called wrong is shown once it says something else, and hidden again with that answer; another is not changed
-        to say that (`BadInput`). What was hidden and is shown again is not confirmed, and stale where it was before, or
+        was called wrong is shown once it says something else, and hidden again with that answer; another stays
+        as it is (`WrongAgain`). What was hidden and is shown again is not confirmed, and stale where it was before, or
         has become so since. What was written from it is stale once it is hidden as it was called wrong, until it is
         shown again, or an edit without changes says that it was not wrong.
         """
@@ -160,7 +157,7 @@ class Curate:
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
                 fault = barred(words, changed.pool, changed.prompt, "the memory was not changed to say it")
                 if fault and changed.status != "hidden" and not is_its:
-                    raise BadInput(fault)
+                    raise WrongAgain(fault)
             if edit.status == "active":
                 now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None

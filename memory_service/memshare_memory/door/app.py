@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from memshare_broker.connection import DOWN
-from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable
+from memshare_broker.errors import BadInput, GiveUp, MemshareError, TryAgain, Unreachable, WrongAgain
 from memshare_broker.observe import tracing
 from memshare_broker.wire.forms import readable
 from memshare_memory.door.bounded_connection import END_WITHIN, Bounds, server_config
@@ -108,7 +108,8 @@ async def _body(request: Request) -> bytes:
 
 
 def refused(status: int, error: Exception) -> Response:
-    kind = "bad input" if isinstance(error, BadInput) else "give up" if isinstance(error, GiveUp) else "try again"
+    kinds = {WrongAgain: "wrong again", BadInput: "bad input", GiveUp: "give up"}
+    kind = next((kind for of, kind in kinds.items() if isinstance(error, of)), "try again")
     refusal = Refusal(kind=kind, error=str(error), wait=getattr(error, "wait", None))
     return Response(refusal.model_dump_json(), status, media_type="application/json")
 

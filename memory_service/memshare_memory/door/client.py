@@ -18,7 +18,7 @@ import httpcore2
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError
 
-from memshare_broker.errors import BadInput, GiveUp, TryAgain
+from memshare_broker.errors import BadInput, GiveUp, TryAgain, WrongAgain
 from memshare_broker.observe import tracing
 from memshare_broker.private_files import make_room, socket_path
 from memshare_broker.settings import Settings
@@ -214,7 +214,9 @@ class DoorConnection:
             ) from error
         if refusal.kind == "try again":
             raise TryAgain(refusal.error, wait=refusal.wait, reason="store")
-        raise BadInput(refusal.error) if refusal.kind == "bad input" else GiveUp(refusal.error, "store")
+        if refusal.kind == "give up":
+            raise GiveUp(refusal.error, "store")
+        raise WrongAgain(refusal.error) if refusal.kind == "wrong again" else BadInput(refusal.error)
 
     def _send(self, method: DoorMethod[Any, Any], content: bytes, seconds: float) -> tuple[int, bytes]:
         """Send a request. A kept connection may have been closed meanwhile: then it is sent again if it only reads."""

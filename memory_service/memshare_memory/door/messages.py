@@ -213,8 +213,8 @@ class JudgedMemory(Message):
 
 
 class Refusal(Message):
-    """Why a request was not fulfilled: it cannot be (`bad input`, `give up`), or not now (`try again`)."""
+    """Why a request was not fulfilled: it cannot be (`bad input`, `wrong again`, `give up`), or not now."""
 
-    kind: Literal["bad input", "try again", "give up"]
+    kind: Literal["bad input", "wrong again", "try again", "give up"]
     error: str
     wait: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memshare_broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable
+from memshare_broker.errors import BadInput, MemshareError, NotYet, QueueFull, TryAgain, Unreachable, WrongAgain
 
 
 class NoToken(MemshareError):
@@ -41,6 +41,7 @@ STATUSES: tuple[tuple[type[MemshareError], int], ...] = (
     (NoToken, 401),
     (Forbidden, 403),
     (NotFound, 404),
+    (WrongAgain, 409),
     (Conflict, 409),
     (Stale, 412),
     (TooLarge, 413),
@@ -52,4 +53,4 @@ STATUSES: tuple[tuple[type[MemshareError], int], ...] = (
     (TryAgain, 503),
     (Unreachable, 503),
 )
-"""The HTTP status of each error; the first that fits counts."""
+"""The HTTP status of each error; the first that fits counts, and of one status the last error."""

@@ -29,7 +29,7 @@ class RecalledMemory(Message):
     created: float
     similarity: float
     credibility: float = Field(description="1 where nothing is known yet; below 0.4 it would not be shown")
-    credits: int = Field(description="how often its worth was told")
+    credits: int = Field(description="verdicts: grades and feedback after it was shown, of a statement if followed")
     why: str
 
 

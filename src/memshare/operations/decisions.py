@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cmp_to_key
 from statistics import fmean
 from typing import Literal
 from uuid import UUID
@@ -24,7 +25,7 @@ from memshare.client.rest.calls.decisions import (
 )
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
-from memshare.operations.memories import get, refuse_wrong
+from memshare.operations.memories import get
 from memshare.operations.retrievers import PoolPath
 from memshare.operations.serving import serves
 from memshare_broker.errors import BadInput
@@ -33,10 +34,11 @@ from memshare_memory.belief.lift import memory_lift
 from memshare_memory.belief.promotions import Promotions, Proposal, Said, promoted
 from memshare_memory.belief.trust import Standings, Trust, decided, standings_key
 from memshare_memory.belief.trust import decide as note_trust
-from memshare_memory.contradictions import same_question
+from memshare_memory.contradictions import Strength, same_question
 from memshare_memory.curate.requests import ConflictDecision, Forget
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
 from memshare_memory.memory import said
+from memshare_memory.people import refuse_wrong
 from memshare_memory.stores.store import Where
 
 LOOKED_AT = 100  # memories, the nearest to a question
@@ -95,7 +97,8 @@ def views(
     for one in _with_rivals(backend, ids):
         by_answer[said(one.memory.answer)].append(one)
     groups = [sorted(some, key=_place) for some in by_answer.values()]
-    groups.sort(key=lambda some: ((True, None, False).index(_right(some)), _place(some[0])))
+    groups.sort(key=lambda some: _place(some[0]))
+    groups.sort(key=lambda some: (True, None, False).index(_right(some)))
     place = {one.memory.id: number for number, some in enumerate(groups) for one in some}
     return ViewsReply(pool=pool, question=question, views=tuple(_view(backend, some, place) for some in groups))
 
@@ -112,9 +115,16 @@ def _with_rivals(backend: Backend, ids: set[UUID]) -> list[JudgedMemory]:
     return list(found.values())
 
 
-def _place(one: JudgedMemory) -> tuple[bool, float, int, float]:
-    """The place among others, as a key that sorts."""
-    return one.memory.status != "active", -one.credibility.p, -one.credibility.credits, one.memory.created
+def _strength(one: JudgedMemory) -> Strength:
+    """The strength by which recall puts a memory before others; what is not shown comes after all that is."""
+    known = one.credibility
+    return Strength.of(one.memory, known.p, known.credits, proven=one.memory.status == "active")
+
+
+@cmp_to_key
+def _place(one: JudgedMemory, other: JudgedMemory) -> int:
+    first, second = _strength(one), _strength(other)
+    return second.beats(first) - first.beats(second)
 
 
 def _right(some: Sequence[JudgedMemory]) -> bool | None:
@@ -181,7 +191,7 @@ def decide_promotion(
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         with backend.reaching():
-            refuse_wrong(backend.redis, new)
+            refuse_wrong(backend.redis, [(new.answer, new.pool, new.prompt)])
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.

@@ -14,7 +14,7 @@ from uuid import UUID
 import redis
 from pydantic import Field
 
-from memshare.client.errors import Conflict, Forbidden, NoMatch, NotFound, Stale
+from memshare.client.errors import Forbidden, NoMatch, NotFound, Stale
 from memshare.client.pools import grade_again, grader_of, new_ids, require_kind, unread
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.memories import (
@@ -56,8 +56,8 @@ from memshare_memory.curate.requests import (
     Until,
 )
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said, sayings
-from memshare_memory.people import barred, called_wrong, wrong_answers, wrong_by_saying
+from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said
+from memshare_memory.people import called_wrong, each_barred
 
 EXAMPLES = 20  # memories
 
@@ -185,12 +185,10 @@ def whole_id(backend: Backend, typed: str) -> UUID:
 def add(backend: Backend, caller: Caller, form: MemoryForm) -> MemoryReply:
     """Bring a memory in; the same again is the same memory, and keeps its history.
 
-    Raises `Conflict` for an answer that was called wrong.
+    Raises `WrongAgain` for an answer that was called wrong.
     """
     caller.require_pool(form.pool)
     require_kind(backend.cards(), form.agent, form.kind)
-    with backend.reaching():
-        refuse_wrong(backend.redis, form)
     backend.checked_text(form.answer, "answer")
     backend.checked_text(form.prompt or "", "prompt")
     new_pool = form.new_pool or caller.pools is not None
@@ -208,23 +206,16 @@ def has_changed(there: Memory, given: GivenMemory) -> bool:
 
 def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
     """The memories of a file without those that are shown and called wrong, and why, each by line and first words."""
-    memories: list[Memory | NewMemory] = [*found.whole, *found.pairs]
-    known, why = wrong_by_saying(client, (one.answer for one in memories)), list[str]()
-
-    def is_right(one: NewMemory | Memory) -> bool:
-        words = [word for each in sayings(one.answer) for word in known.get(each, ())]
-        fault = "" if getattr(one, "status", "active") == "hidden" else barred(words, one.pool, one.prompt)
-        if fault:
-            why.append(f"{found.places[id_of(one)]}, {(one.prompt or one.answer)[:80]!r}: {fault}")
-        return not fault
-
-    return found._replace(whole=[*filter(is_right, found.whole)], pairs=[*filter(is_right, found.pairs)]), why
-
-
-def refuse_wrong(client: redis.Redis, given: GivenMemory | Memory) -> None:
-    """Raise `Conflict` if whoever curates called this answer to this prompt wrong, and nobody took that back."""
-    if fault := barred(wrong_answers(client, given.answer), given.pool, given.prompt):
-        raise Conflict(fault)
+    memories: list[Memory | NewMemory] = [*(one for one in found.whole if one.status != "hidden"), *found.pairs]
+    faults = each_barred(client, [(one.answer, one.pool, one.prompt) for one in memories])
+    wrong = {id_of(one): fault for one, fault in zip(memories, faults, strict=True) if fault}
+    why = [
+        f"{found.places[name]}, {(one.prompt or one.answer)[:80]!r}: {wrong[name]}"
+        for one in memories
+        if (name := id_of(one)) in wrong
+    ]
+    whole = [one for one in found.whole if one.status == "hidden" or id_of(one) not in wrong]
+    return found._replace(whole=whole, pairs=[one for one in found.pairs if id_of(one) not in wrong]), why
 
 
 @serves(Memories.edit, "EditForm", right="curate", decides=True, answer="The ferry takes dogs on a lead.")

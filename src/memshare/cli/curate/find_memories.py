@@ -12,13 +12,13 @@ import typer
 from rich.text import Text
 
 from memshare.cli.curate.forgetting import say_stale, written_from
-from memshare.cli.operating import note, operating, print_reply
+from memshare.cli.operating import note, print_reply
 from memshare.cli.options import By, Chosen, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
 from memshare.client.client import Client
 from memshare.client.pools import grade_again, grader_of
 from memshare.client.replies import StatsReply
 from memshare.client.rest.calls.memories import FoundMemory, SearchReply
-from memshare.operations.memories import has_changed, refuse_wrong
+from memshare.operations.memories import has_changed
 from memshare.terminal.console import console, errors, print_json, print_text, short, table
 from memshare.terminal.ids import as_json as json_of
 from memshare.terminal.ids import (
@@ -153,8 +153,6 @@ def add(
     pool = the_pool(client, pool)
     fields = {"pool": pool, "prompt": prompt, "answer": answer, "kind": kind, "submitter": submitter, "score": score}
     new = checked(NewMemory, "The memory", new_pool=True, valid_until=valid_until, **fields)
-    with operating() as (backend, _), backend.reaching():
-        refuse_wrong(backend.redis, new)
     [added] = client.memories.add([new])
     note("add", memory_id=added, pool=pool)
     if has_changed(there := client.memories.get(added), new):

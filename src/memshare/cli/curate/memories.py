@@ -71,8 +71,8 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory.prompt:
         console.print(panel(memory.prompt, "prompt", "dim"))
     console.print(panel(memory.answer, "answer"))
-    credibility = f"Credibility {judged.credibility:.2f}. " if memory.is_statement else ""
-    console.print(f"{credibility}Shown to {counted(judged.credits, 'graded task', 'graded tasks')}.")
+    credibility = f"Credibility {judged.credibility:.2f} from" if memory.is_statement else "Shown before"
+    console.print(f"{credibility} {counted(judged.credits, 'verdict')}.")
     if judged.lift.points is not None:
         console.print(f"Lift {lift_in_words(judged.lift)}.")
     confirmed = f"Last confirmed {moment(memory.confirmed)}" if memory.confirmed else "Not confirmed yet"

@@ -66,7 +66,7 @@ def untidy(
     limit: Rows = 20,
     as_json: Json = False,
 ) -> None:
-    """List memories that are nearly the same, of few words, or never shown to a graded task. It changes nothing.
+    """List memories that are nearly the same, of few words, or without a verdict. It changes nothing.
 
     Example: memshare memories untidy --pool physics
     """
@@ -112,7 +112,7 @@ def untidy(
         [(one.words, f"{one.usual:g}", short_id(one.memory), one_line(keys[one.memory])) for one in short_ones[:limit]],
     )
     _print(
-        f"In {days} days shown to no task that was graded: {len(unused):,}",
+        f"In {days} days without a verdict: {len(unused):,}",
         ("id", "prompt"),
         [(short_id(one), one_line(keys[one])) for one in unused[:limit]],
     )
@@ -345,7 +345,7 @@ def views(
     for number, one in enumerate(found.views, 1):
         holders = ", ".join(name if count == 1 else f"{name} ({count})" for name, count in one.held_by.items())
         console.print(panel(short(one.answer, LONGEST), f"{number} · by {holders} · since {moment(one.since)}"))
-        told = [f"credibility {one.credibility:.2f}, shown to {counted(one.credits, 'graded task', 'graded tasks')}"]
+        told = [f"credibility {one.credibility:.2f}, {counted(one.credits, 'verdict')}"]
         told += ["not graded" if one.score is None else f"score {one.score:.1f}"]
         told += [] if one.lift.points is None else [f"lift {lift_in_words(one.lift)}"]
         told += [f"read in {', '.join(one.sources)}"] if one.sources else []
@@ -368,9 +368,9 @@ def _side_by_side(*memories: JudgedMemory) -> Table:
 
 
 def _panel(one: JudgedMemory) -> Panel:
-    memory, shown = one.memory, counted(one.credibility.credits, "graded task", "graded tasks")
+    memory, verdicts = one.memory, counted(one.credibility.credits, "verdict")
     asked = (f"{short(memory.prompt, LONGEST)}\n", "bold") if memory.prompt else ""
-    title = f"{short_id(memory.id)} · credibility {credibility_of(one)} · shown to {shown}"
+    title = f"{short_id(memory.id)} · credibility {credibility_of(one)} · {verdicts}"
     return panel(styled(asked, short(memory.answer, LONGEST)), title)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 import redis
@@ -88,6 +89,55 @@ def test_of_two_that_contradict_each_other_the_less_credible_stands_behind_the_o
     assert shown(judging, "the red lamp") == ["red lamp", "the red lamp"]
     assert shown(judging, "the red lamp", k=1) == ["red lamp"]
     assert [one.memories for one in standing.conflicts.pairs("poem")] == [tuple(sorted((right.id, wrong.id), key=str))]
+
+
+@pytest.mark.parametrize(
+    ("pair", "statement", "reward", "times", "first"),
+    [
+        ({}, {}, 1.0, 3, "pair"),  # older
+        ({"created": 3.0}, {}, 1.0, 3, "statement"),
+        ({}, {"task_id": None}, 1.0, 3, "statement"),
+        ({}, {"task_id": None}, 0.3, 1, "statement"),
+        ({}, {"task_id": None}, 0.3, 3, "pair"),  # credibility alone says that the statement is wrong
+        ({"created": 3.0, "task_id": None}, {}, 1.0, 3, "pair"),
+        ({"created": 3.0}, {}, 0.5, 1, "pair"),
+    ],
+)
+def test_what_a_statement_earned_lifts_it_above_no_pair_for_grades_weigh_none(
+    judging: Recall,
+    standing: CredibilityRanking,
+    monkeypatch: pytest.MonkeyPatch,
+    pair: dict[str, object],
+    statement: dict[str, object],
+    reward: float,
+    times: int,
+    first: str,
+) -> None:
+    monkeypatch.setattr(Adapter, "proven", lambda *_: True)
+    made: dict[str, Any] = {"task_id": "1", "created": 1.0}
+    told: dict[str, Any] = {"task_id": "1", "created": 2.0, "kind": "knowledge"}
+    one = remember(judging, "red lamp", "It is red.", **made | pair)
+    other = remember(judging, "the red lamp", "It is blue.", **told | statement)
+    standing.conflicts.judge("poem", one.id, other.id, "contradict")
+
+    credit(standing, other, reward, times)
+
+    for text in ("red lamp", "the red lamp"):
+        assert shown(judging, text, k=1) == [{"pair": "red lamp", "statement": "the red lamp"}[first]]
+
+
+def test_of_two_statements_the_more_credible_is_first_and_of_equal_ones_that_of_a_person(
+    judging: Recall, standing: CredibilityRanking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Adapter, "proven", lambda *_: True)
+    tasks = remember(judging, "red lamp", "It is red.", kind="knowledge", task_id="1", created=1.0)
+    persons = remember(judging, "the red lamp", "It is blue.", kind="knowledge", created=2.0)
+    standing.conflicts.judge("poem", tasks.id, persons.id, "contradict")
+    assert shown(judging, "red lamp", k=1) == ["the red lamp"]
+
+    credit(standing, tasks, 1.0, times=3)
+
+    assert shown(judging, "the red lamp", k=1) == ["red lamp"]
 
 
 @pytest.mark.parametrize("confirmed", [False, True])

@@ -7,7 +7,17 @@ import pytest
 import redis
 
 from memshare_memory.admit.crediting import BEST, Usual, reward_of_score, reward_of_verdict, usual_score
-from memshare_memory.belief.bandit import ALPHA, Arm, Arms, Array, GradeOfKind, features, in_general, upper_bounds
+from memshare_memory.belief.bandit import (
+    ALPHA,
+    Arm,
+    Arms,
+    Array,
+    GradeOfKind,
+    features,
+    in_general,
+    most_that_keeps,
+    upper_bounds,
+)
 from memshare_memory.memory import FLOOR
 from tests.support.memories import remembered
 
@@ -86,6 +96,20 @@ def test_a_rejected_answer_lowers_a_memory_the_more_the_larger_its_share() -> No
         fallen = [before - p_of(arm.credited(x, reward_of_verdict(0), share), x) for share in (0.25, 0.5, 1.0)]
         assert 0 < fallen[0] < fallen[1] < fallen[2]
         assert all(part >= share * fallen[2] for part, share in zip(fallen, (0.25, 0.5, 1), strict=True))
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1])
+def test_the_most_that_keeps_a_memory_where_it_is_raises_it_in_no_context_that_is_named(alpha: float) -> None:
+    chance = np.random.default_rng(2)
+    for _ in range(HISTORIES):
+        arm = Arm.untried()
+        for x, share in history(chance):
+            arm = arm.credited(x, reward_of_verdict(float(chance.random() < 0.8)), share)
+        x, share, *of = context(chance), float(chance.uniform(0.1, 1)), context(chance), extreme(chance)
+        most = most_that_keeps(arm, x, [x, *of], share, alpha)
+        then = arm.credited(x, most, share)
+        change = [upper_bounds([then], one[None], alpha) - upper_bounds([arm], one[None], alpha) for one in (x, *of)]
+        assert max(change) <= 1e-9
 
 
 def test_a_larger_share_in_a_verified_answer_raises_a_memory_more() -> None:

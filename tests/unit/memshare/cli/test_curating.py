@@ -418,7 +418,7 @@ def test_who_says_what_is_asked_by_a_question_or_by_a_memory(terminal: Terminal,
 
     assert "pool poem · 2 views" in told
     assert "1 · by ada, bob · since" in told
-    assert "credibility 1.00, shown to 0 graded tasks · not graded" in told
+    assert "credibility 1.00, 0 verdicts · not graded" in told
     assert [one["held_by"] for one in found["views"]] == [{"ada": 1, "bob": 1}, {"bob": 1}]
     assert "No memory answers that" in none
 

@@ -233,10 +233,10 @@ def test_another_memory_is_not_changed_to_say_what_was_called_wrong(
         return done.status_code, done.json().get("detail", "")
 
     assert refused != not_brought_in
-    assert change(bell, answer="a light") == (422, refused)
+    assert change(bell, answer="a light") == (409, refused)
     assert memory.get(bell).answer == "A bell."
     assert change(other, answer="A light.")[0] == 200
-    assert change(other, prompt=f"{PROMPT.upper()} ") == (422, refused)
+    assert change(other, prompt=f"{PROMPT.upper()} ") == (409, refused)
 
 
 def test_what_nothing_is_near_enough_to_has_no_answer_to_judge(backend: Backend, tokened: Tokened) -> None:

@@ -47,7 +47,7 @@ def test_a_recall_gives_the_memories_of_the_pool_alone_and_says_why(here: TestCl
     assert memory["id"] == shelf["logic"]
     assert round(memory["similarity"], 1) == 0.8
     assert (memory["credibility"], memory["credits"]) == (1.0, 0)
-    assert memory["why"] == "Its task is like this one (0.80); no graded task was shown it yet."
+    assert memory["why"] == "Its task is like this one (0.80); it has no verdict yet."
     assert found["messages"] is None
 
 

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
+from memshare_memory.belief.bandit import Arms, Credit, in_general
 from memshare_memory.belief.lift import LiftSums, TaskGroup
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.door.client import MemoryClient
@@ -89,6 +90,20 @@ def test_how_each_fared_is_told_and_what_a_person_found_right_stands_first(
     assert [one["right"] for one in found] == [True, None, None, False]
     assert [found[0]["answer"], found[3]["held_by"]] == ["On Tuesdays.", {"bea": 1, "ada": 1}]
     assert (found[3]["lift"]["points"], found[0]["lift"]["points"]) == (10.0, None)
+
+
+def test_what_a_statement_earned_does_not_put_it_before_a_pair_that_a_person_brought_in(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    told = Memory(
+        id=memory_id(POOL, None, "On Sundays."), pool=POOL, prompt=QUESTION, answer="On Sundays.", kind="knowledge",
+        task_id="1", created=1.0,
+    )  # fmt: skip
+    memory.restore([told])
+    kept(memory, QUESTION, "On Mondays.", "ada", created=2.0)
+    Arms(redis_client).add(POOL, "1", [Credit(told.id, in_general(told), 1.0)])
+
+    assert [one["answer"] for one in views(here, pool=POOL, question=QUESTION)] == ["On Mondays.", "On Sundays."]
 
 
 def test_nothing_of_a_pool_that_is_not_theirs_is_told(tokened: Tokened, ids: dict[str, UUID]) -> None:

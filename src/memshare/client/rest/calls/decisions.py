@@ -42,14 +42,14 @@ class View(Message):
     status: Status = Field(description="active where one of them is")
     score: float | None = Field(description="mean of the graded ones")
     credibility: float = Field(description="of the most credible one; 1 is untested")
-    credits: int = Field(description="graded tasks that were shown them")
+    credits: int = Field(description="verdicts: grades and feedback after they were shown, of statements if followed")
     lift: Lift = Field(description="of the one that most is known of")
     contradicts: tuple[int, ...] = Field(description="places of the views that cannot be true beside it, from 0")
     right: bool | None = Field(description="whether a person found it right; null where nobody decided")
 
 
 class ViewsReply(Message):
-    """The views on a question: those found right first, then what is shown, by credibility."""
+    """The views on a question: those found right first, then what is shown, in the order of recall."""
 
     pool: str
     question: str

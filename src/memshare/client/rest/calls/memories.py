@@ -66,7 +66,7 @@ class MemoryReply(Message):
     memory: Memory
     version: str = Field(description="what a change of it names; the same as its ETag")
     credibility: float
-    credits: int
+    credits: int = Field(description="verdicts: grades and feedback after it was shown, of a statement if followed")
     lift: Lift
     conflicts: tuple[UUID, ...]
     lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
