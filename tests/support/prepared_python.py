@@ -1,7 +1,8 @@
 """Commands of memshare, and workers, without the second in which Python imports libraries and what all commands use.
 
-Python's fork server has imported those; no module of ours reads the environment when it is imported. Each command is a
-process of its own with its own arguments, environment and outputs, which runs as `python -m memshare` does, and ends.
+Python's fork server has imported those; what modules of ours make of the environment when they are imported is made
+again. Each command is a process of its own with its own arguments, environment and outputs, which runs as
+`python -m memshare` does, and ends.
 """
 
 from __future__ import annotations
