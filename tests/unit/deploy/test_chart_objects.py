@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ KUBERNETES = ("1.29", "1.37")  # the oldest that Chart.yaml takes, and the newes
 
 def check(found: dict[str, Any]) -> None:
     """Raise for an object with a wrong or unknown field."""
+    _check(json.dumps(found))
+
+
+@cache
+def _check(text: str) -> None:
+    """Look once at an object that several variants have."""
+    found = json.loads(text)
     if found["kind"] in SCHEMAS:
         jsonschema.validate(found, SCHEMAS[found["kind"]])
     else:

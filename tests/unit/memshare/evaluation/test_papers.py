@@ -29,7 +29,7 @@ def test_what_is_no_paper_or_has_no_data_is_refused_before_anything_is_begun(nam
 
 def test_a_paper_that_compares_models_says_which_of_its_tables_needs_two() -> None:
     with pytest.raises(BadInput, match="'balance' takes 2 models"):
-        run("paper", files=["inms"], models="openai:one")  # type: ignore[list-item]
+        run("paper", files=["inms"], models="openai:one,openai:one")  # type: ignore[list-item]
 
 
 def test_every_table_of_a_paper_is_an_experiment() -> None:
