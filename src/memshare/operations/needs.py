@@ -250,11 +250,11 @@ def _conflicts(look: Look) -> Iterator[Need]:
             shown = [pairs[one.id, other.id] for one, other in part if known[one.id].stands and known[other.id].stands]
             if left := [one for one in shown if not one.confirmed]:
                 need, ids = min(map(_conflict, left), key=_age), {each.id for two in part for each in two}
-                first, second = (each.memory for each in need.memories)
-                views = said(first.answer), said(second.answer)
+                first, second = need.memories
+                views = said(first.memory.answer), said(second.memory.answer)
                 many, given = zip(*(held(ids, *each) for each in permutations(views)), strict=True)
-                need = need.model_copy(update=_speaks(*need.memories, many, given))
-                cards[first.pool, *sorted({said(first.key), said(second.key)})].append(need)
+                need = need.model_copy(update=_speaks(first, second, many, given))
+                cards[need.pool or "", *sorted(said(each.memory.key) for each in need.memories)].append(need)
     for some in cards.values():
         oldest, *others = sorted(some, key=_age)
         yield oldest.model_copy(update={"others": tuple(others)})
