@@ -209,7 +209,7 @@ def _with_sources(backend: Backend, known: Mapping[UUID, _Source]) -> dict[UUID,
 
 
 def _written_from(memory: Memory, known: Mapping[UUID, _Source]) -> set[UUID]:
-    """What a memory was written from, through others, too, as far as it is known."""
+    """The memories that one was written from, through others, too, as far as they are known."""
     found, left = set[UUID](), [memory]
     while left:
         new = {each for each in left.pop().parents if each in known} - found
