@@ -198,11 +198,8 @@ class Conflicts:
 
         Returns what they found right in the place of any of the copies.
         """
-        asked, known, right = (
-            said(memory.prompt or ""),
-            self.rivals(memory.pool, [one.id for one in copies]),
-            set[UUID](),
-        )
+        asked, right = said(memory.prompt or ""), set[UUID]()
+        known = self.rivals(memory.pool, [copy.id for copy in copies])
         for copy in copies:
             of = known.get(copy.id, {})
             right |= {rival for rival, verdict in of.items() if verdict == "wrong"}
