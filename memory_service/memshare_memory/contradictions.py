@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import UNTRIED, Memory, said, saying, sayings
+from memshare_memory.memory import UNTRIED, Memory, said, sayings
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -209,12 +209,20 @@ class Conflicts:
         links, both = LINKS + pool, [str(memory), str(other)]
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
-    def decide_alike(self, memory: Memory, copies: Sequence[Memory]) -> None:
-        """Note of a new memory what people decided on its copies."""
-        for of in self.rivals(memory.pool, [copy.id for copy in copies]).values():
-            for rival, verdict in of.items():
+    def decide_alike(self, memory: Memory, copies: Sequence[Memory]) -> set[UUID]:
+        """Note of a new memory what people decided on its copies that answer the same question.
+
+        Returns what they found right in the place of any of the copies.
+        """
+        asked, right = said(memory.prompt or ""), set[UUID]()
+        known = self.rivals(memory.pool, [copy.id for copy in copies])
+        for copy in copies:
+            of = known.get(copy.id, {})
+            right |= {rival for rival, verdict in of.items() if verdict == "wrong"}
+            for rival, verdict in of.items() if said(copy.prompt or "") == asked else ():
                 if verdict != "contradict":
                     self.judge(memory.pool, memory.id, rival, verdict)
+        return right
 
     def note(self, pool: str, compared: Compared, others: Iterable[UUID]) -> None:
         for other in others:
@@ -357,21 +365,20 @@ def rivals_among(
 ) -> list[Memory]:
     """Rivals among the `near` hits, as `rivals_of` gives them, without those just `asked` about.
 
-    What people decided on copies of the memory is decided of it, too.
+    What people decided on copies of the memory is decided of it, too; what they found right over a copy comes first,
+    and from `NEAR_CURATED` on.
     """
     if memory.is_passage:  # a document may say what another one denies
         return []
-    conflicts, asked_of = Conflicts(client), said(memory.prompt or "")
-    others = [hit.memory for hit in near if hit.memory.id != memory.id and said(hit.memory.prompt or "") == asked_of]
-    conflicts.decide_alike(memory, [other for other in others if saying(memory.answer) in sayings(other.answer)])
+    conflicts, own, others = Conflicts(client), said(memory.answer), [hit for hit in near if hit.memory.id != memory.id]
+    right = conflicts.decide_alike(memory, [hit.memory for hit in others if said(hit.memory.answer) == own])
     found = [
         hit.memory
-        for hit in near
-        if hit.similarity >= _least(memory, hit.memory)
+        for hit in sorted(others, key=lambda each: each.memory.id not in right)
+        if hit.similarity >= min(_least(memory, hit.memory), NEAR_CURATED if hit.memory.id in right else 1.0)
         and not hit.memory.is_passage
-        and hit.memory.id != memory.id
         and hit.memory.id not in asked
-        and said(hit.memory.answer) != said(memory.answer)
+        and said(hit.memory.answer) != own
     ]
     if not found or is_invented(client, memory.agent, memory.kind):
         return []

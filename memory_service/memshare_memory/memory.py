@@ -258,6 +258,23 @@ def sayings(answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(saying, (answer, *ended, *quoted))))
 
 
+Two = tuple[Memory, Memory]
+
+
+def joined(pairs: Iterable[Two]) -> list[list[Two]]:
+    """Pairs that say the same two things, by their contradiction: *Yes* denies *No* on many a question.
+
+    Pairs of one contradiction share a memory, or their two questions, with each other or with others of it.
+    """
+    parts: list[tuple[set[object], list[Two]]] = []
+    for two in pairs:
+        marks: set[object] = {*(one.id for one in two), frozenset(said(one.prompt or "") for one in two)}
+        near = [part for part in parts if not part[0].isdisjoint(marks)]
+        parts = [part for part in parts if part not in near]
+        parts.append((marks.union(*(known for known, _ in near)), [*(each for _, some in near for each in some), two]))
+    return [some for _, some in parts]
+
+
 def memory_id(pool: str, prompt: str | None, answer: str) -> UUID:
     """The same pair in the same pool is the same memory, whichever way it is spelled (`normal`)."""
     return derived_id("memory", pool, normal(prompt or ""), normal(answer))

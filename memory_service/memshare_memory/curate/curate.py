@@ -20,7 +20,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
-from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, memory_id, said, saying, sayings
+from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, joined, memory_id, said, saying, sayings
 from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -286,7 +286,7 @@ class Curate:
                     derived.free(each, "found wrong")
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
-        """These two, and others that say the same, and contradict each other as far as is known, or answer the same."""
+        """These two, and others of the same contradiction, as far as is known, or which answer the same questions."""
         both = [sayings(each.answer) for each in (one, other)]
         these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in both)
         is_same = said(one.answer) == said(other.answer)
@@ -298,7 +298,8 @@ class Curate:
             for of in those
             if of.id in rivals.get(each.id, ()) or (asked[each.id], asked[of.id]) == (asked[one.id], asked[other.id])
         ]
-        return [(one, other), *(pair for pair in alike if pair != (one, other))]
+        pairs = [(one, other), *(pair for pair in alike if pair != (one, other))]
+        return next(some for some in joined(pairs) if (one, other) in some)
 
     def conflicts(self, pool: str) -> list[MemoryConflict]:
         return self._ranking.conflicts.pairs(pool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, permutations
@@ -14,24 +14,19 @@ from uuid import UUID
 
 from pydantic import Field
 
-from memshare.client.errors import NotFound
 from memshare.client.pools import being_graded, contradictions
-from memshare.client.rest.calls.decisions import RubricCalls, TriedPair
+from memshare.client.rest.calls.decisions import Contradiction
 from memshare.client.rest.calls.needs import Need, NeedsCalls, NeedsReply, StaleSource
 from memshare.client.rest.calls.operating import DeadLetterReply
 from memshare.operations.backend import Backend
-from memshare.operations.caller import Caller, Right, audit
+from memshare.operations.caller import Caller, Right
 from memshare.operations.concepts import left_of, questions, undecided
 from memshare.operations.decisions import seen, submitters_of
-from memshare.operations.journeys import as_it_was, journeys, own_journey
-from memshare.operations.listings import RubricName, rubric, rubrics
+from memshare.operations.journeys import as_it_was
+from memshare.operations.listings import rubrics
 from memshare.operations.operating import dead_letters
 from memshare.operations.serving import serves
-from memshare_broker.delivery.hops import OFFER
-from memshare_broker.errors import BadInput, MemshareError, Unreachable
-from memshare_broker.wire.forms import Label
-from memshare_broker.wire.grades import OfferedPair
-from memshare_broker.wire.messages import derived_id
+from memshare_broker.errors import MemshareError, Unreachable
 from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
 from memshare_memory.admit.followed import followed
@@ -39,11 +34,9 @@ from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.contradictions import Strength
 from memshare_memory.curate.requests import TrashRequest
 from memshare_memory.door.messages import JudgedMemory
-from memshare_memory.memory import Memory, said
+from memshare_memory.memory import Memory, joined, said
 from memshare_memory.stores.store import Where
 from memshare_scorer.recheck import RECHECKS, Recheck
-from memshare_scorer.rubric import rubric_files
-from memshare_scorer.rubric_file import Drafting
 
 UNCONFIRMED_DAYS = 90  # for which a memory is shown to graded tasks, and none goes well, before somebody is asked
 IN_VAIN = f"They are shown to tasks, and for {UNCONFIRMED_DAYS} days none of those went well."
@@ -57,6 +50,11 @@ class _Source(NamedTuple):
     memory: Memory
     is_forgotten: bool
     lost_to: tuple[UUID, ...] = ()
+
+    @property
+    def stands(self) -> bool:
+        """True if tasks may be shown it."""
+        return not (self.is_forgotten or self.lost_to) and self.memory.status == "active"
 
     def then(self, child: Memory) -> str:
         """The answer that another memory was written from, also where it was under way when that changed."""
@@ -162,10 +160,13 @@ def may_decide(caller: Caller, need: Need) -> bool:
     return caller.may("admin" if is_operating else "curate")
 
 
-def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) -> dict[str, UUID | str]:
-    """The better one of two memories and why, where anything speaks clearly for it; `held`: how many say each.
+def _speaks(
+    one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = (), given: Sequence[bool] = ()
+) -> dict[str, UUID | str]:
+    """The better one of two memories and why, where anything speaks clearly for it.
 
     Credibilities do where recall goes by them, too, and scores where the ranges that they were given do not meet.
+    `held`: how many say each; `given`: whether a person does, where others say it, too.
     """
     two = (one.memory, other.memory)
     less, more = sorted(Strength(each.credibility.p, 0.0, each.credibility.credits) for each in (one, other))
@@ -177,7 +178,7 @@ def _speaks(one: JudgedMemory, other: JudgedMemory, held: Sequence[int] = ()) ->
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),
-        ([_is_a_persons(each) for each in two], "a person gave it so, and a task made the other"),
+        (given or [_is_a_persons(each) for each in two], "a person gave it so, and a task made the other"),
     )
     for values, why in measures:
         if len({*values}) == 2:
@@ -198,36 +199,77 @@ def _range(memory: Memory) -> tuple[float, float]:
     return (fsum(one.low for one in each), fsum(one.high for one in each)) if each else (memory.score, memory.score)
 
 
+def _with_sources(backend: Backend, known: Mapping[UUID, _Source]) -> dict[UUID, _Source]:
+    """Some memories, and what they were written from, through others, too."""
+    found, looked = dict(known), {*known}
+    while new := {parent for one in found.values() for parent in one.memory.parents} - looked:
+        found |= _sources(backend, new)
+        looked |= new
+    return found
+
+
+def _written_from(memory: Memory, known: Mapping[UUID, _Source]) -> set[UUID]:
+    """The memories that one was written from, through others, too, as far as they are known."""
+    found, left = set[UUID](), [memory]
+    while left:
+        new = {each for each in left.pop().parents if each in known} - found
+        found |= new
+        left += [known[each].memory for each in new]
+    return found
+
+
 def _conflicts(look: Look) -> Iterator[Need]:
     found = contradictions(look.backend.client.memories, look.pools)
-    sides = [two for each in found for two in permutations(each.memories)]
+    sides = {each.memory.id: _Source(each.memory, False, each.lost_to) for one in found for each in one.memories}
+    known = _with_sources(look.backend, sides)
     denying: defaultdict[tuple[str, str], set[UUID]] = defaultdict(set)
-    for side, against in sides:
-        denying[side.memory.pool, said(against.memory.answer)].add(side.memory.id)
-    held: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
-    for side, against in sides:
-        of, denied = side.memory, said(against.memory.answer)
-        # A task's answer that was written from one of the others that deny it is a copy, and no word of its own.
-        is_own = _is_a_persons(of) or denying[of.pool, denied].isdisjoint(of.parents)
-        if is_own and of.status == "active" and not side.lost_to:
-            held[of.pool, said(of.answer), denied].add(of.submitter)
-    cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
+    of_two: defaultdict[tuple[str, ...], dict[tuple[UUID, ...], Contradiction]] = defaultdict(dict)
     for one in found:
-        # One that is hidden or lost to another memory is not shown, whatever is said of these two; a stale one has its
-        # own card.
-        if not one.confirmed and not any(each.lost_to or each.memory.status != "active" for each in one.memories):
-            first, second = (each.memory for each in one.memories)
-            both = permutations(said(each.answer) for each in (first, second))
-            need = Need(
-                kind="conflict", key=f"conflict {first.id} {second.id}", since=max(first.created, second.created),
-                pool=first.pool, memories=one.memories, claims=one.claims,
-            )  # fmt: skip
-            many = [max(len(held[first.pool, *views]), 1) for views in both]
-            need = need.model_copy(update=_speaks(*one.memories, many))
-            cards[first.pool, *sorted({said(first.key), said(second.key)})].append(need)
+        two = [each.memory for each in one.memories]
+        of_two[two[0].pool, *sorted(said(each.answer) for each in two)][tuple(each.id for each in two)] = one
+        for side, against in permutations(two):
+            denying[side.pool, said(against.answer)].add(side.id)
+
+    def held(ids: Collection[UUID], view: str, denied: str) -> tuple[int, bool]:
+        """The number of submitters who say a view with these memories, and whether a person gave it so.
+
+        A task's answer that was written from another that denies the same is a copy, and no word of its own.
+        """
+        saying = [one.memory for one in map(known.__getitem__, ids) if one.stands and said(one.memory.answer) == view]
+        before = {one.id: _written_from(one, known) for one in saying}
+        own = [one for one in saying if _is_a_persons(one) or before[one.id].isdisjoint(denying[one.pool, denied])]
+        sources = [known[each] for each in set[UUID]().union(*before.values())]
+        given = [*own, *(one.memory for one in sources if one.stands and said(one.memory.answer) == view)]
+        return max(len({one.submitter for one in own}), 1), any(map(_is_a_persons, given))
+
+    cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
+    for pairs in of_two.values():
+        for part in joined([(known[one].memory, known[other].memory) for one, other in pairs]):
+            # One that is hidden or lost to another memory is not shown, whatever is said of these two; a stale one has
+            # its own card. What is decided on the oldest is decided on all.
+            shown = [pairs[one.id, other.id] for one, other in part if known[one.id].stands and known[other.id].stands]
+            if left := [one for one in shown if not one.confirmed]:
+                need, ids = min(map(_conflict, left), key=_age), {each.id for two in part for each in two}
+                first, second = need.memories
+                views = said(first.memory.answer), said(second.memory.answer)
+                many, given = zip(*(held(ids, *each) for each in permutations(views)), strict=True)
+                need = need.model_copy(update=_speaks(first, second, many, given))
+                cards[need.pool or "", *sorted(said(each.memory.key) for each in need.memories)].append(need)
     for some in cards.values():
-        oldest, *others = sorted(some, key=lambda each: (each.since or 0.0, each.key))
+        oldest, *others = sorted(some, key=_age)
         yield oldest.model_copy(update={"others": tuple(others)})
+
+
+def _conflict(one: Contradiction) -> Need:
+    first, second = (each.memory for each in one.memories)
+    return Need(
+        kind="conflict", key=f"conflict {first.id} {second.id}", since=max(first.created, second.created),
+        pool=first.pool, memories=one.memories, claims=one.claims,
+    )  # fmt: skip
+
+
+def _age(need: Need) -> tuple[float, str]:
+    return need.since or 0.0, need.key
 
 
 def _submitters(look: Look) -> Iterator[Need]:
@@ -308,82 +350,3 @@ SOURCES: tuple[tuple[Right, Callable[[Look], Iterator[Need]]], ...] = (
     ("admin", _rubrics),
 )
 """The sources of needs, each with the right to be told of them."""
-
-
-TRIED = 10  # pairs
-LOOKED_AT = 100  # journeys
-
-
-@serves(RubricCalls.drafting, right="admin")
-def drafting(backend: Backend, caller: Caller, name: RubricName) -> Drafting | None:
-    """How a rubric came about; None of one that was not drafted."""
-    from memshare_scorer.rubric_file import read_drafting
-
-    rubric(backend, caller, name)
-    return read_drafting(rubric_files(backend.settings.agents_dir)[name])
-
-
-@serves(RubricCalls.tried, right="admin")
-def tried(backend: Backend, caller: Caller, name: RubricName) -> list[TriedPair]:
-    """The latest pairs that this version of a rubric was tried on, the last one first."""
-    version = rubric(backend, caller, name).version
-    graded = [one for one in journeys(backend, caller, limit=LOOKED_AT).journeys if one.score is not None]
-    found = [_tried(backend, caller, one.id, _trial(name, version, one.id)) for one in graded]
-    return [one for one in found if one is not None][:TRIED]
-
-
-@serves(RubricCalls.try_it, "TrialForm", right="admin")
-def try_it(backend: Backend, caller: Caller, name: RubricName, agent: Label) -> list[TriedPair]:
-    """Hand in the last graded pairs of an agent to be graded by a rubric; those that it has graded are not again."""
-    version = rubric(backend, caller, name).version
-    card = backend.agent(caller, agent)
-    listed = journeys(backend, caller, agent=card.name, limit=LOOKED_AT).journeys
-    graded = [one.id for one in listed if one.score is not None][:TRIED]
-    if not graded:
-        raise BadInput(f"No answer of the agent {card.name!r} was graded lately, so there is nothing to try it on.")
-    backend.check_caps(card.name, caller.name)
-    for one in graded:
-        journey = own_journey(backend, caller, one)
-        pair = OfferedPair(
-            agent=card.name,
-            pool=card.spaces(caller.name).pools[0],
-            rubric=card.rubric or "",
-            trial=name,
-            kind=journey.kind,
-            prompt=journey.prompt,
-            answer=journey.answer or "",
-            model=journey.model,
-            submitter=caller.name,
-            remember=False,
-        )
-        backend.client.send(OFFER.next(pair, _trial(name, version, one)))
-    audit(caller, "try", rubric=name, agent=card.name, pairs=len(graded))
-    return tried(backend, caller, name)
-
-
-def with_answers(backend: Backend, caller: Caller) -> frozenset[str]:
-    """The agents that answers graded lately are of."""
-    listed = journeys(backend, caller, limit=LOOKED_AT).journeys
-    return frozenset(one.agent for one in listed if one.score is not None)
-
-
-def _trial(name: str, version: str, journey: str) -> str:
-    """The journey in which a version of a rubric is tried on a pair: it is one, however often it is asked for."""
-    return str(derived_id("trial", name, version, journey))
-
-
-def _tried(backend: Backend, caller: Caller, journey: str, trial: str) -> TriedPair | None:
-    try:
-        after = own_journey(backend, caller, trial)
-    except NotFound:
-        return None
-    before = own_journey(backend, caller, journey)
-    assert before.score is not None
-    return TriedPair(
-        journey=journey,
-        prompt=before.prompt,
-        before=before.score,
-        trial=trial,
-        after=after.score,
-        error=after.error or (after.reason if after.score is None else None),
-    )

@@ -122,6 +122,23 @@ def test_what_a_person_brought_in_is_compared_with_an_answer_to_a_question_that_
     assert len(rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)) == compared
 
 
+@pytest.mark.parametrize(("answer", "is_first"), [("one!", True), ("Three.", False)])
+def test_what_lost_is_compared_in_other_words_with_what_a_person_found_right_before_what_is_nearer(
+    recall: Recall, redis_client: redis.Redis, answer: str, *, is_first: bool
+) -> None:
+    asked, question = "the red lamp on the new floor", "the red lamp on the old floor"
+    given = (("One.", question), ("Two.", question), *((f"Day {at}.", f"{asked} {at}") for at in range(4)))
+    wrong, right, *nearer = (remembered(prompt, answer=said, task_id=said)[0] for said, prompt in given)
+    memories = [wrong, right, *nearer]
+    recall.store.put(list(zip(memories, recall.vectors(memories), strict=True)))
+    Conflicts(redis_client).judge("poem", right.id, wrong.id, "right")
+    new, _ = remembered(asked, answer=answer, task_id="3")
+
+    found = rivals_of(recall.store, redis_client, new, recall.vectors([new])[0].dense)
+
+    assert [one == right for one in found] == [is_first, False, False, False]
+
+
 @pytest.mark.parametrize("is_fact_first", [True, False])
 @pytest.mark.parametrize(
     ("question", "compared"), [("when is it that the pass closes", 1), ("how high is the pass", 0)]

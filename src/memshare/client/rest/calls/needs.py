@@ -54,7 +54,7 @@ class Need(Message):
         description="of a conflict and of duplicates the older one first; of a question the nearest; the stale ones "
         "of one cause, each with all its causes in `because`; of a recheck those that nobody confirmed",
     )
-    others: tuple[Need, ...] = Field(default=(), description="later conflicts about the same question")
+    others: tuple[Need, ...] = Field(default=(), description="other contradictions about the same question")
     better: UUID | None = Field(default=None, description="of two the one for which more clearly speaks")
     speaks: str | None = None
     claims: str | None = Field(default=None, description="what the memories of a conflict claim")

@@ -14,8 +14,8 @@ from memshare.operations.listings import (
     rubrics,
     withdraw_rubric,
 )
-from memshare.operations.needs import drafting, tried, try_it, with_answers
 from memshare.operations.operating import dead_letters
+from memshare.operations.trials import drafting, tried, try_it, with_answers
 from memshare_broker.errors import BadInput
 from memshare_scorer.rubric import find_rubric
 
