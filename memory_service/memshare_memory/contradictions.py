@@ -55,7 +55,8 @@ class Strength(NamedTuple):
     """Strength in a conflict that no person decided.
 
     The proven wins, then the more credible, then a person's, then the older. Grades weigh no pairs: of a statement and
-    a pair that was never weighed credibility counts only where it is clear."""
+    a pair that was never weighed credibility counts only where it is clear.
+    """
 
     p: float
     age: float
@@ -347,17 +348,13 @@ def rivals_of(store: Store, client: redis.Redis, memory: Memory, vector: NDArray
     At most `MOST`, the nearest ones; none that says the same or that was compared with it already, and none at all
     where the memory is made up.
     """
-    [near] = near_each(store, [(memory, vector)])
-    return rivals_among(near, client, memory)
+    return rivals_among(near_each(store, [(memory, vector)])[0], client, memory)
 
 
 def near_each(store: Store, memories: Sequence[tuple[Memory, NDArray[np.float32]]]) -> list[list[Hit]]:
     """Hits that are near enough to each memory to contradict it; its vector stands beside the memory."""
-    queries = [
-        Query(Where(pool=memory.pool, status="active"), LOOKED_AT, vector, at_least=SAME_THING)
-        for memory, vector in memories
-    ]
-    return store.search(queries)
+    wheres = [(Where(pool=memory.pool, status="active"), vector) for memory, vector in memories]
+    return store.search([Query(where, LOOKED_AT, vector, at_least=SAME_THING) for where, vector in wheres])
 
 
 def rivals_among(
@@ -396,12 +393,8 @@ def _least(first: Memory, other: Memory) -> float:
 
 
 def comparison(journey: str, memory: Memory, others: Collection[Memory]) -> NextMessage:
-    task = CompareTask(
-        journey=journey,
-        pool=memory.pool,
-        agent=memory.agent or "",
-        submitter=memory.submitter,
-        memory=Said.of(memory.id, memory.prompt, memory.answer),
-        others=tuple(Said.of(other.id, other.prompt, other.answer) for other in others),
+    first, *rest = (Said.of(each.id, each.prompt, each.answer) for each in (memory, *others))
+    agent, by = memory.agent or "", memory.submitter
+    return COMPARE.next(
+        CompareTask(journey=journey, pool=memory.pool, agent=agent, submitter=by, memory=first, others=tuple(rest))
     )
-    return COMPARE.next(task)
