@@ -65,11 +65,11 @@ class Worths:
         asked = said(memory.prompt or "")
         conflicts.decide_alike(memory, [one for one in copies if said(one.prompt or "") == asked])
 
-    def lost_to(self, store: Store, memories: Iterable[Memory]) -> dict[UUID, Memory]:
-        """The memories that people found wrong, as one of these is right."""
+    def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
+        """The memories that are there of which people said that one of these is `what` beside them."""
         of_pools = [(pool, [one.id for one in some]) for pool, some in by_pool(memories)]
         each = [of for pool, ids in of_pools for of in self._ranking.conflicts.rivals(pool, ids).values()]
-        return by_ids(store, {rival for of in each for rival, said in of.items() if said == "right"})
+        return by_ids(store, {rival for of in each for rival, said in of.items() if said == what})
 
     def is_wrong(self, memory: Memory) -> bool:
         """True if a person found it wrong, or it is hidden as its answer was called wrong."""
@@ -189,6 +189,22 @@ class Trash:
         self._worths.drop(memories)
         drop_cards(self._client, ids)
         drop_summaries(self._client, ids, "read")
+
+    def tell_rivals(self, back: ForgottenMemory) -> list[Memory]:
+        """Let what still lies in the trash know what people decided of it and of a memory that is back.
+
+        Returns what so lost to that.
+        """
+        told = []
+        for one in self.read(back.rivals):
+            if back.memory.id not in one.rivals:
+                changes = {"rivals": (*one.rivals, back.memory.id)}
+                for own, its in (("confirmed", "confirmed"), ("right", "wrong"), ("wrong", "right")):
+                    if one.memory.id in getattr(back, own):
+                        changes[its] = (*getattr(one, its), back.memory.id)
+                told.append(one.model_copy(update=changes))
+        self.put(told)
+        return [one.memory for one in told if back.memory.id in one.wrong]
 
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from uuid import UUID
 
@@ -60,14 +60,21 @@ class Derived:
         return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
 
     def of(
-        self, source: Memory, became: Became, right: Memory | None = None, now: Memory | None = None
+        self,
+        source: Memory,
+        became: Became,
+        right: Memory | None = None,
+        now: Memory | None = None,
+        *,
+        shown: bool = False,
     ) -> list[Memory]:
         """Memories written from one, directly or through others, without it, as far as what `became` of it concerns
         them.
 
         What becomes of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
         what was found `right` in its place, what was written from that, and what rather says that, nor what keeps to
-        what a changed one says `now`.
+        what a changed one says `now`. With `shown`, all that was shown it, as far as is known, whatever that says by
+        now.
         """
         is_pair = not source.is_statement
         fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
@@ -78,9 +85,12 @@ class Derived:
             fresh = {
                 one.id: one
                 for one in children
-                if (right is None or one.id != right.id)
-                and not (now and _keeps_to(one, source, now))
-                and _rests_on_any(one, fresh, right, is_pair=is_pair)
+                if shown
+                or (
+                    (right is None or one.id != right.id)
+                    and not (now and _keeps_to(one, source, now))
+                    and _rests_on_any(one, fresh, right, is_pair=is_pair)
+                )
             }
             found |= fresh
         return [memory for memory in found.values() if memory.id != source.id]
@@ -91,7 +101,8 @@ class Derived:
             return memory
         now, because = time.time(), list(self._worths.with_causes_left(self._recall.store, memory).because)
         for one in by_ids(self._recall.store, memory.parents).values():
-            if not one.is_passage and _rests_on_any(memory, {one.id: one}, None, is_pair=not one.is_statement):
+            of_one, is_pair = {one.id: one}, not one.is_statement
+            if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
                 because += [Cause(memory=one.id, became="found wrong", at=now)] * self._worths.is_wrong(one)
                 of_it = one.because if one.status != "active" else ()
                 because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
@@ -139,9 +150,9 @@ class Derived:
 
     def free(self, source: Memory, became: Became) -> int:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""
-        return self.no_longer_stale(self.of(source, became), {source.id}, became, source)
+        return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
 
-    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], right: Memory | None = None) -> None:
+    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID]) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.
 
         Those that `were_wrong` had been found so before.
@@ -149,11 +160,15 @@ class Derived:
         for one in memories:
             is_wrong = self._worths.is_wrong(one)
             if is_wrong and one.id not in were_wrong:
-                self.make_stale(self.stale_once(one, "found wrong", right))
+                self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
             elif one.id in were_wrong and not is_wrong:
                 self.free(one, "found wrong")
 
-    def _rewrite(self, memories: Collection[Memory]) -> None:
+    def _right(self, wrong: Memory) -> Memory | None:
+        """The memory that was found right in the place of one, if there is one."""
+        return next(iter(self._worths.decided(self._recall.store, [wrong], "wrong").values()), None)
+
+    def _rewrite(self, memories: Sequence[Memory]) -> None:
         self._recall.rewrite(memories)
         if gone := {one.id: one for one in memories if one.id in self._trashed}:
             there = by_ids(self._recall.store, gone)

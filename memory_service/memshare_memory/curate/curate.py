@@ -208,11 +208,8 @@ class Curate:
         again = {right for one in changed.history if saying(one.answer) in says for right in one.lost_to}
         lost_to = tuple(one.id for one in by_ids(store, again).values() if saying(one.answer) not in says)
         self._worths.put_back(store, changed, CreditSnapshot(rivals=lost_to, wrong=lost_to))
-        if not self._worths.is_wrong(changed):
-            if any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history):
-                derived.free(changed, "found wrong")
-        elif not again:
-            derived.make_stale(derived.stale_once(changed, "found wrong"))
+        is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
+        derived.follow([changed], {changed.id} if again or (is_back and not self._worths.is_wrong(changed)) else ())
 
     def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
         """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""

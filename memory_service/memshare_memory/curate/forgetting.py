@@ -227,7 +227,7 @@ class Forgetting:
         derived, there = Derived(recall, self._client), meant.there.values()
         stale = {one.id: derived.stale_once(one, "forgotten") for one in there}
         left = {name: [one for one in some if one.id not in meant.there] for name, some in stale.items()}
-        lost = self._worths.lost_to(recall.store, there)
+        lost = self._worths.decided(recall.store, there, "right")
         if keeps:
             self._trash.take(there, left)
         derived.make_stale(one for some in left.values() for one in some)
@@ -250,12 +250,10 @@ class Forgetting:
     def restore(self, request: RestoreForgotten) -> RestoredMemories:
         """Take memories back out of the trash: their text, score, status and credibility are as they were.
 
-        One whose answer was called wrong meanwhile is hidden, and one of which that was taken back is shown. One that
-        was stale is so no more where its source is there again, or no longer found wrong.
+        But for what was said of them, their copies and their sources meanwhile: it is as if they had been there.
         """
-        found = self._asked_for(request)
-        pool_has = by_ids(self._pool().store, found.keys())
-        store = self._pool().store
+        found, store = self._asked_for(request), self._pool().store
+        pool_has = by_ids(store, found.keys())
         back = {one: self._trash.as_known(store, item) for one, item in found.items() if one not in pool_has}
         came = {one: item.back(is_wrong=is_called_wrong(self._client, item.memory)) for one, item in back.items()}
         write(self._pool, self._client, [*came.values()])
@@ -263,9 +261,11 @@ class Forgetting:
             lost = by_ids(recall.store, {one for item in back.values() for one in item.right})
             were_wrong = {one.id for one in lost.values() if self._worths.is_wrong(one)}
             were_wrong |= {one for one, item in back.items() if item.wrong or item.is_called_wrong}
+            derived = Derived(recall, self._client)
             for one, item in back.items():
                 self._worths.put_back(recall.store, came[one], item)
-            derived = Derived(recall, self._client)
+                for lost_to_it in self._trash.tell_rivals(item):
+                    derived.make_stale(derived.stale_once(lost_to_it, "found wrong"))
             stale = by_ids(recall.store, {one for item in back.values() for one in item.made_stale})
             derived.no_longer_stale(stale.values(), back, "forgotten")
             derived.follow((lost | came).values(), were_wrong)

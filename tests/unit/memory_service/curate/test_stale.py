@@ -95,7 +95,9 @@ def test_what_was_written_from_a_text_is_shown_again_once_the_statement_has_that
     assert [curate.get(one.id).status for one in each] == ["stale", "stale", "stale", "active", "stale"]
 
 
-def test_an_edit_of_a_pair_makes_nothing_stale_that_does_not_follow_it(curate: Curate, recall: Recall, statement: Memory) -> None:
+def test_an_edit_of_a_pair_makes_nothing_stale_that_does_not_follow_it(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
     pair = wrote(recall, "a verse", statement)
     child = wrote(recall, "another verse", pair, answer="Nobody can say.")
 

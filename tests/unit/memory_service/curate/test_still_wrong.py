@@ -426,3 +426,47 @@ def test_what_was_written_from_what_is_right_is_not_stale_though_that_was_writte
     say(curate, right, wrong, right)
 
     assert statuses(curate, right, child) == ["active", "active"]
+
+
+def test_what_lost_has_lost_again_once_both_are_back_whichever_was_forgotten_and_restored_first(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+
+    for order in ((wrong, right), (right, wrong)):
+        for one in order:
+            forgetting.forget(Forget(ids=(one.id,)))
+        for one in order:
+            forgetting.restore(RestoreForgotten(ids=(one.id,)))
+        assert Conflicts(redis_client).wrong("poem", [wrong.id, right.id]) == {wrong.id}
+        assert statuses(curate, child) == ["stale"]
+
+
+def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_now(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    grandchild = wrote(f"{QUESTION} soon", f"Soon: {MONDAYS}", child)
+    call_wrong(wrong)
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    assert statuses(curate, grandchild) == ["stale"]
+
+    curate.edit(Edit(id=wrong.id, status="active"))
+
+    assert statuses(curate, grandchild) == ["active"]
+
+
+def test_an_undone_edit_of_what_says_rather_what_is_right_leaves_it_shown(
+    curate: Curate, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = (wrote(QUESTION, f"The fee is {fee} euros.") for fee in (12, 14))
+    staying = wrote(f"{QUESTION} now", "The fee is 14 euros, and dogs are free.", wrong)
+    say(curate, right, wrong, right)
+
+    for answer in ("Nobody knows.", staying.answer):
+        curate.edit(Edit(id=staying.id, answer=answer))
+
+    assert statuses(curate, staying) == ["active"]
