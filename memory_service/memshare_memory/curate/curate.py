@@ -134,11 +134,11 @@ class Curate:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
-        written from a statement before, or follows the answer of a pair, is stale then, until it has that text again. One that is hidden as its answer
-        was called wrong is shown once it says something else, and hidden again with that answer; another is not changed
-        to say that (`BadInput`). What was hidden and is shown again is not confirmed, and stale where it was before, or
-        has become so since. What was written from it is stale once it is hidden as it was called wrong, until it is
-        shown again, or an edit without changes says that it was not wrong.
+        written from a statement before, or follows the answer of a pair, is stale then, until it has that text again.
+        One that is hidden as its answer was called wrong is shown once it says something else, and hidden again with
+        that answer; another is not changed to say that (`BadInput`). What was hidden and is shown again is not
+        confirmed, and stale where it was before, or has become so since. What was written from it is stale once it is
+        hidden as it was called wrong, until it is shown again, or an edit without changes says that it was not wrong.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
