@@ -251,8 +251,9 @@ def outdated(
 ) -> tuple[str, tuple[Cause, ...]]:
     """Why what was written from these memories is stale, in words and by its causes; no words where it is not.
 
-    It is where one is stale itself, was forgotten or found `wrong`, and where a statement, or a pair that is `used`, says something else.
-    `there` are those left. One in whose place the pool has a better pair with the same answer was not forgotten.
+    It is where one is stale itself, was forgotten or found `wrong`, and where a statement, or a pair that is `used`,
+    says something else. `there` are those left. One in whose place the pool has a better pair with the same answer was
+    not forgotten.
     """
     left = {memory.id: memory for memory in there}
     why, causes = "", dict[Cause, None]()
