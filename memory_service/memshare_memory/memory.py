@@ -155,7 +155,8 @@ class Memory(Message):
                 return False
             if source is None or became != "changed":
                 return True
-            return self.created < cause.at and source.text_before(cause.at) == (source.prompt, source.answer)
+            was = {source.text_before(cause.at)} | ({source.text_at(self.created)} if not self.history else set())
+            return self.created < cause.at and (source.prompt, source.answer) in was
 
         return self.stale_by(tuple(cause for cause in self.because if not is_over(cause)))
 

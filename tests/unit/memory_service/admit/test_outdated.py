@@ -62,9 +62,7 @@ def test_an_example_that_a_person_rewrote_makes_nothing_stale_nor_does_one_whose
     assert "was forgotten" in (why(recall, example) or "")
 
 
-@pytest.mark.parametrize(
-    ("answer", "status"), [("Go up: Ulla has the keys.", "stale"), ("Nobody knows.", "active")]
-)
+@pytest.mark.parametrize(("answer", "status"), [("Go up: Ulla has the keys.", "stale"), ("Nobody knows.", "active")])
 def test_an_answer_under_way_that_follows_a_pair_which_was_corrected_meanwhile_is_stale(
     recall: Recall, pool: Pool, redis_client: redis.Redis, answer: str, status: str
 ) -> None:

@@ -44,6 +44,11 @@ def test_an_answer_that_was_kept_is_not_stale_once_its_statement_has_the_text_ag
 
     curate.edit(Edit(id=statement.id, answer=MONDAYS))
     assert curate.get(child.id).status == "stale"
+    curate.edit(Edit(id=child.id, status="active"))
+    curate.edit(Edit(id=statement.id, answer="It never crosses."))
+    assert curate.get(child.id).status == "stale"
+    curate.edit(Edit(id=statement.id, answer=WEDNESDAYS))
+    assert curate.get(child.id).status == "active"
 
 
 def test_an_answer_that_says_what_its_statement_says_only_now_is_not_stale_and_one_that_it_denies_is(

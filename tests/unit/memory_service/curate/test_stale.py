@@ -78,7 +78,7 @@ def test_what_was_written_from_a_text_is_shown_again_once_the_statement_has_that
     of_both = wrote(recall, f"{QUESTION} of both", statement, curate.get(second))
     curate.edit(Edit(id=statement.id, answer=TUESDAYS))
     forgetting.forget(Forget(ids=(second,)))
-    then = wrote(recall, f"{QUESTION} then", statement)
+    then = wrote(recall, f"{QUESTION} then", statement, created=time.time())
     known = curate.get(by_first.id)
     late = wrote(recall, f"{QUESTION} late", statement, created=time.time(), status="stale", because=known.because)
     each = (first, by_first, of_both, then, late)
