@@ -21,7 +21,7 @@ Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
 Became = Literal["changed", "forgotten", "found wrong", "found wrong by its check"]
-"""Change of a memory that makes stale what was written from it; of a pair only the last two do."""
+"""Change of a memory that makes stale what was written from it; what was forgotten does so of statements alone."""
 FAILED: Became = "found wrong by its check"
 
 KNOWLEDGE = "knowledge"  # the kind of a statement, which may have the question that it answers as its prompt
@@ -147,6 +147,10 @@ class Memory(Message):
         last = [one for one in self.history if one.until <= at][-1:]
         return next(((one.prompt, one.answer) for one in last), (self.prompt, self.answer))
 
+    def text_at(self, at: float) -> tuple[str | None, str]:
+        """Prompt and answer as they were at a time."""
+        return next(((one.prompt, one.answer) for one in self.history if one.until > at), (self.prompt, self.answer))
+
     def freed(self, of: Collection[UUID], became: Became, source: Memory | None = None) -> Memory:
         """This memory, active again if it is stale as this became of those, and for no other reason.
 
@@ -159,7 +163,8 @@ class Memory(Message):
                 return False
             if source is None or became != "changed":
                 return True
-            return self.created < cause.at and source.text_before(cause.at) == (source.prompt, source.answer)
+            was = {source.text_before(cause.at)} | ({source.text_at(self.created)} if not self.history else set())
+            return self.created < cause.at and (source.prompt, source.answer) in was
 
         return self.stale_by(tuple(cause for cause in self.because if not is_over(cause)))
 

@@ -126,7 +126,7 @@ class Admission:
         wrong = {one for pool in task.pools for one in self._conflicts.wrong(pool, [each.id for each in used])}
         hidden = [named_now[one.id] for one in used if one.id in named_now and named_now[one.id].status == "hidden"]
         wrong |= {one.id for one in hidden if called_wrong(self._client, one)}
-        stale, because = outdated(store, task.pool, task.shown, there, wrong)
+        stale, because = outdated(store, task.pool, task.shown, there, wrong, {one.id for one in used})
         parents = (*(one.id for one in used), *learnt)
         memory = memory_of(graded, time.time(), because if stale else None, parents)
 
@@ -243,12 +243,18 @@ def why_it_stands(rival: Memory) -> str:
 
 
 def outdated(
-    store: Store, pool: str, shown: Sequence[Shown], there: Sequence[Memory], wrong: Collection[UUID]
+    store: Store,
+    pool: str,
+    shown: Sequence[Shown],
+    there: Sequence[Memory],
+    wrong: Collection[UUID],
+    used: Collection[UUID] = (),
 ) -> tuple[str, tuple[Cause, ...]]:
     """Why what was written from these memories is stale, in words and by its causes; no words where it is not.
 
-    It is where one is stale itself, was forgotten or found `wrong`, and where a statement says something else.
-    `there` are those left. One in whose place the pool has a better pair with the same answer was not forgotten.
+    It is where one is stale itself, was forgotten or found `wrong`, and where a statement, or a pair that is `used`,
+    says something else. `there` are those left. One in whose place the pool has a better pair with the same answer was
+    not forgotten.
     """
     left = {memory.id: memory for memory in there}
     why, causes = "", dict[Cause, None]()
@@ -261,7 +267,7 @@ def outdated(
         elif memory.status == "stale":
             why = why or f"the memory {one.id} has become stale since it was shown"
             causes |= dict.fromkeys(memory.because)
-        elif memory.is_statement and one.said not in (None, saying(memory.answer)):
+        elif (memory.is_statement or one.id in used) and one.said not in (None, saying(memory.answer)):
             became = "changed"
         elif one.id in wrong:
             became = "found wrong"

@@ -189,6 +189,18 @@ def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
     return is_denied and less & numbers < common & numbers and bool((less & common) - numbers)
 
 
+def says_as_now(memory: Memory, before: Memory, now: Memory) -> bool:
+    """True if a memory says nothing of another's text `before` that this does not say `now`, nor denies that.
+
+    Of a statement it also has to say what only that text has: another may leave out what is new.
+    """
+    own, old, new = (telling(one.answer).keys() for one in (memory, before, now))
+    runs, then, still = map(_runs, (memory.answer, before.answer, now.answer))
+    if own & old - new or runs & then - still or _denies(memory.answer, now.answer, memory.prompt or ""):
+        return False
+    return not before.is_statement or bool(own & new - old)
+
+
 def telling(text: str) -> dict[str, str]:
     """The words of a text that say what it is about, by what they are without the s of a plural."""
     words = (word for word in _words(text) if word not in _SAYS_LITTLE)

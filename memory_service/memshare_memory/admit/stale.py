@@ -9,8 +9,8 @@ from uuid import UUID
 
 import redis
 
-from memshare_memory.admit.followed import follows, says_rather
-from memshare_memory.memory import FAILED, Became, Cause, Memory
+from memshare_memory.admit.followed import follows, says_as_now, says_rather
+from memshare_memory.memory import FAILED, Became, Cause, Memory, said
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
 from memshare_memory.trash import Trash, Worths
@@ -32,6 +32,20 @@ def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory |
     return any(not is_pair or follows(child.answer, one, child.prompt or "") for one in left)
 
 
+def _keeps_to(child: Memory, before: Memory, now: Memory) -> bool:
+    """True if it was written from the text that a changed memory has now, or says what that says.
+
+    That of a pair is its answer; what was under way as the text changed was written from an earlier one.
+    """
+    if not before.is_statement and said(before.answer) == said(now.answer):
+        return True
+    changed = [one.at for one in child.because if (one.memory, one.became) == (now.id, "changed")]
+    is_of_now = now.text_at(child.created) == (now.prompt, now.answer)
+    if is_of_now and not child.history and all(child.created < at for at in changed):
+        return True
+    return says_as_now(child, before, now)
+
+
 class Derived:
     """Memories that were written from others, during one change of these, which nobody else makes meanwhile."""
 
@@ -45,16 +59,25 @@ class Derived:
         """What lies in the trash and was written from something."""
         return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
 
-    def of(self, source: Memory, became: Became, right: Memory | None = None, *, shown: bool = False) -> list[Memory]:
+    def of(
+        self,
+        source: Memory,
+        became: Became,
+        right: Memory | None = None,
+        now: Memory | None = None,
+        *,
+        shown: bool = False,
+    ) -> list[Memory]:
         """Memories written from one, directly or through others, without it, as far as what `became` of it concerns
         them.
 
-        What becomes of a pair does only where it was found wrong or failed, and concerns what follows its answer. It
-        does not concern what was found `right` in its place, what was written from that, and what rather says that.
-        With `shown`, all that was shown it, as far as is known, whatever that says by now.
+        What becomes of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
+        what was found `right` in its place, what was written from that, and what rather says that, nor what keeps to
+        what a changed one says `now`. With `shown`, all that was shown it, as far as is known, whatever that says by
+        now.
         """
         is_pair = not source.is_statement
-        fresh = {} if source.is_passage or (is_pair and became not in ("found wrong", FAILED)) else {source.id: source}
+        fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
         found: dict[UUID, Memory] = {}
         while fresh:
             gone = {name: one for name, one in self._trashed.items() if not fresh.keys().isdisjoint(one.parents)}
@@ -63,7 +86,11 @@ class Derived:
                 one.id: one
                 for one in children
                 if shown
-                or ((right is None or one.id != right.id) and _rests_on_any(one, fresh, right, is_pair=is_pair))
+                or (
+                    (right is None or one.id != right.id)
+                    and not (now and _keeps_to(one, source, now))
+                    and _rests_on_any(one, fresh, right, is_pair=is_pair)
+                )
             }
             found |= fresh
         return [memory for memory in found.values() if memory.id != source.id]
@@ -83,7 +110,9 @@ class Derived:
         status = "stale" if first and memory.status == "active" else memory.status
         return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})
 
-    def stale_once(self, source: Memory, became: Became, right: Memory | None = None) -> list[Memory]:
+    def stale_once(
+        self, source: Memory, became: Became, right: Memory | None = None, now: Memory | None = None
+    ) -> list[Memory]:
         """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
         A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is
@@ -91,7 +120,7 @@ class Derived:
         """
         cause = Cause(memory=source.id, became=became, at=time.time())
         found = []
-        for one in self.of(source, became, right):
+        for one in self.of(source, became, right, now):
             causes = () if one.status == "active" else one.because
             is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
             if not is_so_already and (one.status != "stale" or causes):

@@ -131,11 +131,11 @@ class Curate:
         """Change a memory in its place: it keeps its id and its history, and has to prove itself anew.
 
         With another text it has no score, no model and nobody who spoke for it: they were of the text before. What was
-        written from a statement before is stale then, until it has that text again. One that is hidden as its answer
-        was called wrong is shown once it says something else, and hidden again with that answer; another stays
-        as it is (`WrongAgain`). What was hidden and is shown again is not confirmed, and stale where it was before, or
-        has become so since. What was written from it is stale once it is hidden as it was called wrong, until it is
-        shown again, or an edit without changes says that it was not wrong.
+        written from a statement before, or follows the answer of a pair, is stale then, until it has that text again.
+        One that is hidden as its answer was called wrong is shown once it says something else, and hidden again with
+        that answer; another is not changed to say that (`WrongAgain`). What was hidden and is shown again is not
+        confirmed, and stale where it was before, or has become so since. What was written from it is stale once it is
+        hidden as it was called wrong, until it is shown again, or an edit without changes says that it was not wrong.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
@@ -177,7 +177,7 @@ class Curate:
                     derived, recall.store, changed, [one for one, said in decided.items() if said == "right"]
                 )
                 self._ranking.note(recall.store, [changed.id])
-                derived.make_stale(derived.stale_once(before, "changed"))
+                derived.make_stale(derived.stale_once(_as_then(before), "changed", now=changed))
                 again = derived.free(changed, "changed")
             if edit.why_hidden is not None:
                 derived.make_stale(derived.stale_once(before, FAILED))
@@ -312,6 +312,11 @@ def hide_expired(pool: Pool) -> None:
         with pool.writing(alone_in=name) as recall:
             some = recall.store.page(Where(name, status="active", valid_to=now), BATCH).memories
             recall.rewrite([one.model_copy(update={"status": "hidden", "why_hidden": OVER}) for one in some])
+
+
+def _as_then(memory: Memory) -> Memory:
+    """A memory without what it said before."""
+    return memory.model_copy(update={"history": ()})
 
 
 def _get(store: Store, memory: UUID) -> Memory:

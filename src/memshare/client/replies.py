@@ -57,6 +57,7 @@ class FeedbackTaken(Message):
     taken: tuple[UUID, ...]
     known: tuple[UUID, ...]
     hidden: UUID | None = Field(default=None, description="what became of a wrong answer, and is hidden now or still")
+    stands: str | None = Field(default=None, description="the earlier word on the answer, for which this one was left")
 
 
 class PoolReply(Message):

@@ -288,10 +288,8 @@ def sent_at(journey: Journey | JourneyReply) -> float:
 
 def as_it_was(memory: Memory, at: float) -> Memory:
     """A memory with what it said at a time."""
-    for revision in memory.history:
-        if revision.until > at:
-            return memory.model_copy(update={"prompt": revision.prompt, "answer": revision.answer})
-    return memory
+    prompt, answer = memory.text_at(at)
+    return memory.model_copy(update={"prompt": prompt, "answer": answer})
 
 
 def _changed(known: Mapping[UUID, Memory], ids: list[UUID], at: float) -> Iterator[str]:

@@ -315,18 +315,21 @@ def give_feedback(
     if not rewards and subject.journey is None:
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
     taken = [one for one, worth in rewards.items() if _tell(backend, caller, subject, one, worth)]
-    hidden, whole = None, subject.journey
+    hidden, stands, whole = None, None, subject.journey
     if whole is not None:
         opinion = None if reward is None else Opinion(by=caller.name, reward=reward)
         if opinion is not None and opinion.is_wrong:
             is_own = caller.may("curate") or whole.submitter == caller.name
             opinion = opinion.model_copy(update={"hides": is_own and whole.trial is None})
         said = _note(backend, whole.id, {one: rewards[one] for one in taken}, opinion)
+        if said and opinion and (said.by, said.reward) != (opinion.by, opinion.reward):
+            stands = f"{said.by} said before that it is {said.found} ({said.reward:g}): 'take_back' takes that back."
         if said is not None and said == opinion and said.hides:
             hidden = opinions.hold_back(backend, caller, whole, subject.pools[0], said)
     about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pools[0]}
     audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
-    return FeedbackTaken(taken=tuple(taken), known=tuple(one for one in rewards if one not in taken), hidden=hidden)
+    known = tuple(one for one in rewards if one not in taken)
+    return FeedbackTaken(taken=tuple(taken), known=known, hidden=hidden, stands=stands)
 
 
 @tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE, "curate")

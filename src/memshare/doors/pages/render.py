@@ -86,8 +86,8 @@ LABELS = {
     "'new_pool'": "“New pools may begin”", r" \(--pool\)": ": “Pool of lines that name none”",
     "name it: --scores": "the command line takes both", "--scale LOW:HIGH": "“Its scale, if not 0:1”",
     "--score": "“Score that counts”", "--from": "“It is”", "--at-least|at_least(?=:)": "“From which value on”",
-    "Run `memshare rubric approve [^`]*`, then `[^`]*`": "Approve it in “Needs you”, then press “Try again”",
-    "`memshare dead retry [^`]*` (has|sends)": r"“Try again” \1",
+    "Run `memshare rubric approve [^`]*`, then `[^`]*`": "Approve it in “Needs you”, then try it again",
+    "`memshare dead retry [^`]*` (has|sends)": r"trying it again \1",
     "`memshare agents` (?=lists)": "“Agents” ", "`memshare retriever status` (?=counts)": "“Does it help” ",
 }  # fmt: skip
 """Words for programs and command lines → those of the page."""

@@ -252,7 +252,7 @@ class Site:
         came = urlsplit(request.headers.get("referer", ""))  # of this site alone: Referrer-Policy
         values["back"] = local(f"{came.path}?{came.query}")
         values["changed"] = request.path_params["id"] if isinstance(error, Stale) else ""
-        who = None if status_of(error) == 503 else caller
+        who = None if status_of(error) == 503 and not is_starting else caller
         page = self._page(request, who, Screen("refusal", values, status=status_of(error)))
         page.headers.update(headers_of(error))
         return page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from memshare_memory.admit.admission import outdated
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.settle import SettleStage
 from memshare_memory.door.messages import Found
-from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.memory import KNOWLEDGE, Memory, Revision
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Where
@@ -59,6 +60,27 @@ def test_an_example_that_a_person_rewrote_makes_nothing_stale_nor_does_one_whose
     assert why(recall, example) is None
     recall.store.delete([better.id])
     assert "was forgotten" in (why(recall, example) or "")
+
+
+@pytest.mark.parametrize(("answer", "status"), [("Go up: Ulla has the keys.", "stale"), ("Nobody knows.", "active")])
+def test_an_answer_under_way_that_follows_a_pair_which_was_corrected_meanwhile_is_stale(
+    recall: Recall, pool: Pool, redis_client: redis.Redis, answer: str, status: str
+) -> None:
+    then = remembered("Who is it?", answer="Ulla has the keys.")[0]
+    was = Revision(prompt=then.prompt, answer=then.answer, until=time.time())
+    now = then.model_copy(update={"answer": "Jonas has them now.", "history": (was,)})
+    recall.store.put([(now, recall.vectors([now])[0])])
+    pair = graded(recall, "Who opens the fort?", answer)
+    task = pair.task.model_copy(update={"shown": (Found(memory=then, similarity=0.9).shown,)})
+
+    outcome = SettleStage(pool, redis_client, Lessons(redis_client, 1)).run(
+        "journey-1", pair.model_copy(update={"task": task})
+    )
+
+    assert isinstance(outcome.record, Settlement)
+    assert outcome.record.memory_id is not None
+    [kept] = recall.store.page(Where(ids=[outcome.record.memory_id]), 1).memories
+    assert (kept.status, [cause.became for cause in kept.because]) == (status, ["changed"] * (status == "stale"))
 
 
 @pytest.mark.parametrize("there", ["active", "stale"])

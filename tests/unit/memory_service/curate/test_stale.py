@@ -78,7 +78,7 @@ def test_what_was_written_from_a_text_is_shown_again_once_the_statement_has_that
     of_both = wrote(recall, f"{QUESTION} of both", statement, curate.get(second))
     curate.edit(Edit(id=statement.id, answer=TUESDAYS))
     forgetting.forget(Forget(ids=(second,)))
-    then = wrote(recall, f"{QUESTION} then", statement)
+    then = wrote(recall, f"{QUESTION} then", statement, created=time.time())
     known = curate.get(by_first.id)
     late = wrote(recall, f"{QUESTION} late", statement, created=time.time(), status="stale", because=known.because)
     each = (first, by_first, of_both, then, late)
@@ -95,9 +95,11 @@ def test_what_was_written_from_a_text_is_shown_again_once_the_statement_has_that
     assert [curate.get(one.id).status for one in each] == ["stale", "stale", "stale", "active", "stale"]
 
 
-def test_only_another_text_of_a_statement_makes_stale(curate: Curate, recall: Recall, statement: Memory) -> None:
+def test_an_edit_of_a_pair_makes_nothing_stale_that_does_not_follow_it(
+    curate: Curate, recall: Recall, statement: Memory
+) -> None:
     pair = wrote(recall, "a verse", statement)
-    child = wrote(recall, "another verse", pair)
+    child = wrote(recall, "another verse", pair, answer="Nobody can say.")
 
     curate.edit(Edit(id=statement.id, status="active"))
     curate.edit(Edit(id=pair.id, answer="It is changed."))

@@ -456,7 +456,7 @@ def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_n
 
     curate.edit(Edit(id=wrong.id, status="active"))
 
-    assert statuses(curate, grandchild) == ["active"]
+    assert [cause.became for cause in curate.get(grandchild.id).because] == ["changed"], "that of the child is left"
 
 
 def test_an_undone_edit_of_what_says_rather_what_is_right_leaves_it_shown(

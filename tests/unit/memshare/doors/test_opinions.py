@@ -73,6 +73,19 @@ def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     assert credited(redis_client) == [(0.0, False), (0.5, True), (1.0, False)]
 
 
+def test_a_second_word_on_an_answer_that_followed_no_memory_says_which_word_stands(
+    backend: Backend, tokened: Tokened
+) -> None:
+    answered(backend)
+    cora, kim = tokened("cora", "offer", "curate"), tokened("kim", "curate")
+
+    first, same = (cora.post("/v1/feedback", json={"journey": "t1", "reward": 1.0}).json() for _ in range(2))
+    other = kim.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+
+    assert first == same == {"taken": [], "known": [], "hidden": None, "stands": None}
+    assert other["stands"] == "cora said before that it is right (1): 'take_back' takes that back."
+
+
 def test_a_memory_that_was_hidden_before_stays_so(backend: Backend, tokened: Tokened, memory: MemoryClient) -> None:
     cora = tokened("cora", "offer", "curate")
     answered(backend)

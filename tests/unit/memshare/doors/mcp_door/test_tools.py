@@ -67,7 +67,7 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
                 client, "offer", prompt=TASK, answer="A light.", agent="logic", recall_id=recalled["recall_id"]
             )
             told = await called(client, "feedback", reward=1, journey=pair["id"])
-            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None}
+            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None}
             asked = await called(client, "ask_agent", agent="logic", prompt="A riddle", wait=0.1)
             assert (asked["state"], asked["answer"]) == ("queued", None)
             found = await called(client, "search_memories", text="lamp by the sea", pool="logic")

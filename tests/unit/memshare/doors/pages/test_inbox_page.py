@@ -258,9 +258,9 @@ def test_pools_that_nobody_has_looked_through_since_the_server_began_are_named(
     [
         (
             "Run `memshare rubric approve 'a b.toml'`, then `memshare dead retry 1c6f`.",
-            "Approve it in “Needs you”, then press “Try again”.",
+            "Approve it in “Needs you”, then try it again.",
         ),
-        ("Then `memshare dead retry t1` has this task answered.", "Then “Try again” has this task answered."),
+        ("Then `memshare dead retry t1` has this task answered.", "Then trying it again has this task answered."),
         ("some memories: `memshare retriever status` counts them.", "some memories: “Does it help” counts them."),
         ("`memshare agents` lists the agents", "“Agents” lists the agents"),
         (None, ""),
@@ -277,7 +277,7 @@ def test_a_card_of_what_was_given_up_names_no_command(here: TestClient, backend:
 
     pages = [text_of(here.get(path).text) for path in ("/inbox", "/now")]
 
-    assert all("memshare dead retry" not in page and "“Try again” has this task answered" in page for page in pages)
+    assert all("memshare dead retry" not in page and "trying it again has this task answered" in page for page in pages)
 
 
 @pytest.mark.parametrize(("score", "letter"), [(None, "B"), (70, "B"), (95, "A")])

@@ -175,6 +175,7 @@ def test_a_deployment_that_starts_is_not_red_until_it_should_have_started(
     early = visitor(alone).get("/pool", headers={"accept": "text/html"})
     assert (early.status_code, STARTING in text_of(early.text)) == (503, True)
     assert "data-again" in early.text
+    assert 'aria-label="Screens"' in early.text, "with the menu"
     assert f'<p class="notice">{STARTING}' in early.text
 
     monkeypatch.setattr("memshare.operations.backend.STARTS_WITHIN", 0.0)
