@@ -159,7 +159,7 @@ class HelpReply(Message):
     days: float | None = Field(
         default=None, description="of data of a day or more: that these take at the last day's rate"
     )
-    missing: int = Field(default=0, description="questions, or tasks on the smaller side, below ten")
+    missing: int = Field(default=0, description="questions, or tasks on the smaller side of what has both, below ten")
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
@@ -171,8 +171,7 @@ class HelpReply(Message):
     no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
     no_grade_without: int = Field(default=0, description="and those without a grade without memories")
     is_fair: bool = Field(
-        default=True,
-        description="false where far more of one side have no grade: the difference is no finding",
+        default=True, description="false where far more of one side have no grade, or enough to turn it: no finding"
     )
     unfair: dict[str, int] = Field(
         default={}, description="of all tasks: agents, kinds and models that are left out as not fair, with their tasks"
@@ -194,12 +193,9 @@ class HelpReply(Message):
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
         if self.difference is not None:
-            figure = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
-            return (
-                f"{figure}{self.so_far}"
-                if self.is_fair
-                else f"no fair comparison: {self.so_far[2:]}; those graded {figure}"
-            )
+            told = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
+            unfair = f"no fair comparison: {self.so_far[2:]}; those graded {told}"
+            return f"{told}{self.so_far}" if self.is_fair else unfair
         if self.needs:
             return f"not measured: it needs {self.needs}"
         if self.begun is not None and not (self.has_begun or self.tasks + self.tasks_without):
@@ -208,12 +204,11 @@ class HelpReply(Message):
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 9.5 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
-        left_out = self.so_far and f" ({self.so_far[2:]})"
         if not self.more:
             return f"too early: {self.missing} more on a side{self.so_far}"
-        has_more = self.way != "same questions" and min(self.tasks, self.tasks_without) > 10 - self.missing
-        one_side = ", in agents, kinds and models that have both sides" if has_more else ""
-        return f"too early: some {self.more:,} more tasks{one_side}{rate}{left_out}"
+        has_others = min(self.tasks, self.tasks_without) > 10 - self.missing
+        some = f"some {self.more:,} more tasks{', in agents, kinds and models that have both sides' * has_others}{rate}"
+        return f"too early: {some}{self.so_far and f' ({self.so_far[2:]})'}"
 
     @property
     def has_begun(self) -> bool:
@@ -232,17 +227,14 @@ class HelpReply(Message):
     @property
     def so_far(self) -> str:
         """How many have both answers, of how many questions, and why the others do not count; else nothing."""
-        sides, said = (self.no_grade_shown, self.no_grade_without), []
+        sides = f"{self.no_grade_shown:,} with and {self.no_grade_without:,} without have no grade"
+        said = [sides] * bool(self.no_grade)
         if self.way == "same questions":
             waiting = max((self.asked or 0) - self.in_all - self.shown_none, 0)
-            why = [f"{self.shown_none:,} shown no memory"] if self.shown_none else []
-            if self.no_grade:
-                why.append("{:,} without a grade: {:,} with memories, {:,} without".format(self.no_grade, *sides))
-            why += [f"{waiting:,} with one answer so far"] if waiting else []
-            total = self.in_all + self.shown_none + waiting
-            said = [f"{self.tasks:,} of {total:,} questions ({'; '.join(why)})"] if why else []
-        elif self.no_grade:
-            said = ["{:,} with and {:,} without have no grade".format(*sides)]
+            whole = self.in_all + self.shown_none + waiting
+            why = [f"{self.shown_none:,} shown no memory"] * bool(self.shown_none) + said
+            why += [f"{waiting:,} with one answer so far"] * bool(waiting)
+            said = [f"{self.tasks:,} of {whole:,} questions ({'; '.join(why)})"] * bool(why)
         if self.unfair:
             names = " and ".join(self.unfair) if len(self.unfair) <= FEW_NAMES else f"{len(self.unfair)} rows below"
             said.append(f"the {sum(self.unfair.values()):,} of {names} left out as no fair comparison")

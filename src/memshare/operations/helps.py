@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, sqrt
-from statistics import NormalDist, fmean
+from math import ceil
+from statistics import NormalDist
 from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
@@ -17,6 +17,17 @@ from memshare.client.pools import is_ever_graded
 from memshare.client.replies import STUDENT, HelpReply, HelpWay
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
+from memshare.operations.difference import (
+    LEAST,
+    OUTSIDE,
+    RIGHT,
+    Difference,
+    Z,
+    is_right_or_wrong,
+    of_groups,
+    of_pairs,
+    standardised,
+)
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
 from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
@@ -32,123 +43,14 @@ from memshare_memory.belief.lift import (
     Side,
     Way,
     groups,
-    squared_errors,
+    sums_of,
     together,
     usual_in,
     without_grade,
 )
 
-LEAST = 10  # tasks on each side, below which no difference is told
-RIGHT = 100.0  # the score of an answer that is right, where others have 0
-OUTSIDE = 0.05  # share of the intervals that leave out the truth
 FEW = 0.05  # by which the shares that have no grade may differ on two sides
 ROUNDING = 1e-9
-Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
-
-
-class Difference(NamedTuple):
-    """How much higher with memories, and the ends of the 95 % interval, -100 to 100.
-
-    Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
-    Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
-    Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together; of the same
-    questions a step more up and one more down are as large as the largest. A few scores that are nearly alike say
-    little of failures that are rare, so no interval of scores is narrower than half an answer more at 0 and half at 100
-    on each side, or half a pair at a step of 100 and half at -100, would alone make it. Where scores spread as far as
-    their mean lies from an end of the scale, as right and wrong answers do, the interval also holds that of Agresti and
-    Caffo in which the answers more have the two scores that would alone make this mean and spread, one of them that
-    end. Pairs of one cluster, such as a form of questions, count together (Liang and Zeger, Biometrika 73, 1986).
-    """
-
-    points: float
-    low: float
-    high: float
-
-
-def is_right_or_wrong(*sides: Side) -> bool:
-    """True if every score is 0 or 100: no other has a square of 100 times itself."""
-    return all(abs(side.squares - RIGHT * side.total) < 1e-6 * (1 + side.squares) for side in sides)
-
-
-def standardised(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
-    """Both sides as if chance had divided each group of tasks alike: no mix of groups makes a difference of the means.
-
-    A group of n₁ and n₂ tasks, each one or more, weighs n₁n₂ / (n₁ + n₂) (Mantel and Haenszel, Journal of the National
-    Cancer Institute 22, 1959). A side has as many tasks as are as exact where each weighs the same, and the spread
-    within groups, of which each but the first takes a degree of freedom.
-    """
-    weights = [one.tasks * other.tasks / (one.tasks + other.tasks) for one, other in strata]
-    shares, levels = [one / sum(weights) for one in weights], [together(both).mean for both in strata]
-    tasks = sum(side.tasks for both in strata for side in both)
-
-    def weighed(sides: Sequence[Side]) -> Side:
-        count = 1 / sum(share**2 / of.tasks for of, share in zip(sides, shares, strict=True))
-        mean = sum(share * of.mean for of, share in zip(sides, shares, strict=True))
-        parts = zip(sides, shares, levels, strict=True)
-        about = sum(share * (of.squares / of.tasks - 2 * level * of.mean + level**2) for of, share, level in parts)
-        above = mean - sum(share * level for share, level in zip(shares, levels, strict=True))
-        return Side(count, count * mean, count * (mean**2 + (about - above**2) * tasks / (tasks - len(strata) + 1)))
-
-    shown, without = zip(*strata, strict=True)
-    return weighed(shown), weighed(without)
-
-
-def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference | None:
-    """The difference of tasks that chance divided within groups; None below ten on a side. `z` is its width."""
-    every = _sums(strata)
-    if min(side.tasks for side in every) < LEAST:
-        return None
-    shown, without = standardised(strata)
-    points, both = shown.mean - without.mean, together(every)
-    ends, near, spread = [points], min(both.mean, RIGHT - both.mean), both.squares / both.tasks - both.mean**2
-    if spread >= near**2:
-        apart = min(near + spread / near, RIGHT) if near else RIGHT
-        added = apart / 2 if both.mean < RIGHT / 2 else RIGHT - apart / 2  # the mean of the two answers more
-        more, fewer = ((side.total + 2 * added) / (side.tasks + 2) for side in (shown, without))
-        of = [(side.tasks, side.tasks * (side.tasks - 1) * side.squared_error, side.mean) for side in (shown, without)]
-        sums = [(of_n + apart**2 / 2 + 2 * n * (mean - added) ** 2 / (n + 2)) / (n + 2) ** 2 for n, of_n, mean in of]
-        ends += [more - fewer - z * sqrt(sum(sums)), more - fewer + z * sqrt(sum(sums))]
-    if not is_right_or_wrong(*every):
-        errors, freedom = squared_errors(shown, without), shown.tasks + without.tasks - 2
-        of_sides = zip(errors, (shown, without), strict=True)
-        terms = sum(one**2 / (side.tasks - 1 if one == side.squared_error else freedom) for one, side in of_sides)
-        welch = student(sum(errors) ** 2 / terms, z) * sqrt(sum(errors)) if terms else 0.0
-        least = ((side.mean**2 + (RIGHT - side.mean) ** 2) / 2 / (side.tasks + 1) ** 2 for side in (shown, without))
-        reach = max(welch, z * sqrt(sum(least)))
-        ends += [points - reach, points + reach]
-    return Difference(points, max(min(ends), -RIGHT), min(max(ends), RIGHT))
-
-
-def of_pairs(
-    pairs: Sequence[tuple[float, float]], z: float = Z, clusters: Sequence[Hashable] = ()
-) -> Difference | None:
-    """The difference of the same questions, each with its score without memories and with some.
-
-    None below ten, of questions or of the `clusters` that these are in, if there are any.
-    """
-    steps, names = [after - before for before, after in pairs], clusters or range(len(pairs))
-    if len(set(names)) < LEAST:
-        return None
-    apart = max(map(abs, steps)) or RIGHT
-    added, alone = (apart, -apart), len({*names})
-    count, middle = len(steps) + 2, sum(steps) / (len(steps) + 2)
-    sums: defaultdict[Hashable, float] = defaultdict(float)
-    for name, step in zip((*names, *(object() for _ in added)), (*steps, *added), strict=True):
-        sums[name] += step - middle
-    is_clustered = len(sums) < count
-    wide = student(len(sums) - 1, z) * sqrt(len(sums) / (len(sums) - 1)) if is_clustered else z
-    least = student(alone - 1, z) * RIGHT / (alone + 1)
-    reach = max(wide * sqrt(sum(one**2 for one in sums.values())) / count, least)
-    return Difference(fmean(steps), max(middle - reach, -RIGHT), min(middle + reach, RIGHT))
-
-
-def student(freedom: float, z: float = Z) -> float:
-    """Student's t for a normal `z`, by its expansion (Abramowitz and Stegun 26.7.5): right to .01 from 9 on."""
-    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
-
-
 DAY = 86_400.0  # seconds
 STAND_INS = {STUDENT, OFFLINE}  # which answer from memories alone: no models of one's own
 READ = 100  # journeys that are read in one step
@@ -267,19 +169,19 @@ def _by_chance(seen: Seen, way: Way) -> Iterator[Row]:
         every = [counted[name] for name in of]
         compared = [sides for sides in every if all(side.tasks for side in sides)]
         measure = partial(of_groups, compared)
-        difference, (shown, without) = measure(Z), _sums(every)
+        difference, (shown, without) = measure(Z), sums_of(every)
         both = [zip(counted[name], no_grade[name], strict=True) for name in of]
         more = _without_grade(
             [[(one.tasks, one.tasks + side.tasks) for side, one in sides] for sides in both], difference
         )
         more |= {"begun": seen.begun} if is_told and group == ALL else {}
         if difference:
-            shown, without = _sums(compared)
+            shown, without = sums_of(compared)
             more |= zip(("mean", "mean_without"), (side.mean for side in standardised(compared)), strict=True)
         elif seen.needs and not shown.tasks + without.tasks:
             more |= {"needs": seen.needs}
         else:
-            more |= _missing(seen, way, group, *_sums(compared))
+            more |= _missing(seen, way, group, *sums_of(compared))
         return _reply(way, group, shown, without, difference, more), measure
 
     return _with_all(seen, {**no_grade, **counted}, row, is_told=is_told)
@@ -309,7 +211,7 @@ def _strata(way: Way, counted: Iterable[CountedTasks]) -> defaultdict[Group, tup
     for (of, agent, kind, model), *sides in counted:
         if of == way:
             group = (agent, kind or None, model or None)
-            strata[group] = _sums([strata[group], (sides[0], sides[1])])
+            strata[group] = sums_of([strata[group], (sides[0], sides[1])])
     return strata
 
 
@@ -342,10 +244,6 @@ def _of_many(found: Sequence[Row]) -> list[HelpReply]:
     z = NormalDist().inv_cdf(1 - OUTSIDE / 2 / max(sum(of_agents), 1))
     wide = [measure(z) if is_one else None for (_, measure), is_one in zip(found, of_agents, strict=True)]
     return [one.model_copy(update={"of_many": of and of[1:]}) for (one, _), of in zip(found, wide, strict=True)]
-
-
-def _sums(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
-    return together(shown for shown, _ in strata), together(without for _, without in strata)
 
 
 def _reply(
@@ -426,7 +324,7 @@ def _without_grade(strata: Iterable[Sequence[tuple[float, float]]], difference: 
     more than FEW or than what lies between 0 and the interval: those that cannot be graded may be the wrong ones.
     """
     sides = [tuple(Side(of, count, count) for count, of in both) for both in strata]
-    (shown, without), compared = _sums(sides), [both for both in sides if all(side.tasks for side in both)]
+    (shown, without), compared = sums_of(sides), [both for both in sides if all(side.tasks for side in both)]
     found = {"no_grade": shown.total + without.total, "no_grade_shown": shown.total, "no_grade_without": without.total}
     if not compared:
         return found
