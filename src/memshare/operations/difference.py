@@ -104,7 +104,7 @@ def of_pairs(
         sums[name] += step - middle
     is_clustered = len(sums) < count
     wide = student(len(sums) - 1, z) * sqrt(len(sums) / (len(sums) - 1)) if is_clustered else z
-    least = student(alone - 1, z) * RIGHT / (alone + 1)
+    least = student(alone - 1, z) * RIGHT / (alone + 1) if apart < RIGHT else 0.0
     reach = max(wide * sqrt(sum(one**2 for one in sums.values())) / count, least)
     return Difference(fmean(steps), max(middle - reach, -RIGHT), min(middle + reach, RIGHT))
 
