@@ -323,7 +323,7 @@ def _without_grade(strata: Iterable[Sequence[tuple[float, float]]], difference: 
     It is no fair comparison where their shares, each stratum's beside its own, differ by two standard errors, and by
     more than FEW or than what lies between 0 and the interval: those that cannot be graded may be the wrong ones.
     """
-    sides = [tuple(Side(of, count, count) for count, of in both) for both in strata]
+    sides = [(Side(of, one, one), Side(of_other, other, other)) for (one, of), (other, of_other) in strata]
     (shown, without), compared = sums_of(sides), [both for both in sides if all(side.tasks for side in both)]
     found = {"no_grade": shown.total + without.total, "no_grade_shown": shown.total, "no_grade_without": without.total}
     if not compared:

@@ -15,7 +15,7 @@ import pytest
 
 from memshare.cli.begin import demo_gain
 from memshare.cli.begin.demo_gain import DemoView
-from memshare.demo.gain import DemoStage, Gain, GainQuestion
+from memshare.demo.gain import DemoStage, Exam, Gain, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.operate.data_folder import tell_models
 from memshare.terminal import console as console_module
@@ -79,7 +79,8 @@ def test_what_is_measured_is_known_of_the_stages_that_have_ended() -> None:
 
 def test_a_demo_that_is_ended_early_pairs_the_exams_that_have_ended(capsys: pytest.CaptureFixture[str]) -> None:
     view = DemoView(TextConsole(), plain=True)
-    for kind, ended in (("alone", 2), ("shared", 2), ("off", 1)):
+    exams: list[tuple[Exam, int]] = [("alone", 2), ("shared", 2), ("off", 1)]
+    for kind, ended in exams:
         view.see(DemoStage(kind, kind, 2, [GainQuestion(QUESTION, kind != "alone", (), None)] * ended))
 
     demo_gain.print_paired(demo_gain.exams_of(view.ended), 2)
