@@ -9,7 +9,7 @@ from typing import Any
 
 from benchmarks.stream.arms import Answered
 from benchmarks.stream.tasks import TaskSet
-from memshare.operations.helps import RIGHT, of_pairs
+from memshare.operations.difference import RIGHT, of_pairs
 
 QUARTERS = 4
 EDGE = 100  # tasks at the beginning and at the end of a stream

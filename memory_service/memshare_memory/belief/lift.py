@@ -192,6 +192,11 @@ def together(sides: Iterable[Side]) -> Side:
     return Side(*map(sum, zip(NO_TASKS, *sides, strict=True)))
 
 
+def sums_of(groups: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
+    """The sums of both sides of all of these."""
+    return together(shown for shown, _ in groups), together(without for _, without in groups)
+
+
 def _read(text: str | bytes | None, needed: int) -> Lift:
     shown, withheld = read_sides(text)
     points = error = None

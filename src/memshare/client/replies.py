@@ -131,6 +131,7 @@ class RubricReply(Message):
 
 HelpWay = Way | Literal["same questions"]
 MANY_MORE = 3  # times the tasks without memories, from which on the same questions say more than chance does
+FEW_NAMES = 3  # that a sentence has
 STUDENT = "openai:student"  # of the demo
 
 
@@ -159,7 +160,7 @@ class HelpReply(Message):
     days: float | None = Field(
         default=None, description="of data of a day or more: that these take at the last day's rate"
     )
-    missing: int = Field(default=0, description="questions, or tasks on the smaller side, below ten")
+    missing: int = Field(default=0, description="questions, or tasks on the smaller side of what has both, below ten")
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
@@ -171,8 +172,10 @@ class HelpReply(Message):
     no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
     no_grade_without: int = Field(default=0, description="and those without a grade without memories")
     is_fair: bool = Field(
-        default=True,
-        description="false where far more of one side have no grade: the difference is no finding",
+        default=True, description="false where far more of one side have no grade, or enough to turn it: no finding"
+    )
+    unfair: dict[str, int] = Field(
+        default={}, description="of all tasks: agents, kinds and models that are left out as not fair, with their tasks"
     )
     begun: dict[str, int] | None = Field(
         default=None,
@@ -191,12 +194,9 @@ class HelpReply(Message):
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
         if self.difference is not None:
-            figure = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
-            return (
-                f"{figure}{self.so_far}"
-                if self.is_fair
-                else f"no fair comparison: {self.so_far[2:]}; the others {figure}"
-            )
+            told = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
+            unfair = f"no fair comparison: {self.so_far[2:]}; those graded {told}"
+            return f"{told}{self.so_far}" if self.is_fair else unfair
         if self.needs:
             return f"not measured: it needs {self.needs}"
         if self.begun is not None and not (self.has_begun or self.tasks + self.tasks_without):
@@ -205,9 +205,11 @@ class HelpReply(Message):
         days = max(self.days or 0, 0.1)
         said = f"{days:{'.1g' if days < 9.5 else ',.0f'}}"
         rate = "" if self.days is None else f", {said} {'day' if said == '1' else 'days'} at today's rate"
-        few = f"{self.missing} more on a side{self.so_far}"
-        left_out = self.so_far and f" ({self.so_far[2:]})"
-        return f"too early: some {self.more:,} more tasks{rate}{left_out}" if self.more else f"too early: {few}"
+        if not self.more:
+            return f"too early: {self.missing} more on a side{self.so_far}"
+        has_others = min(self.tasks, self.tasks_without) > 10 - self.missing
+        some = f"some {self.more:,} more tasks{', in agents, kinds and models that have both sides' * has_others}{rate}"
+        return f"too early: {some}{self.so_far and f' ({self.so_far[2:]})'}"
 
     @property
     def has_begun(self) -> bool:
@@ -225,16 +227,24 @@ class HelpReply(Message):
 
     @property
     def so_far(self) -> str:
-        """How many questions have both answers, while some have one, and how many have no grade; else nothing."""
-        asked = (self.asked or 0) - self.shown_none - self.no_grade
-        said = [f"so far {self.tasks:,} of {asked:,}"] if asked > self.tasks else []
-        said += [f"{self.shown_none:,} left out as shown no memory"] if self.shown_none else []
-        if self.no_grade and self.way != "same questions":
-            said.append(f"{self.no_grade_shown:,} with and {self.no_grade_without:,} without have no grade")
-        elif self.no_grade:
-            sides = f"{self.no_grade_shown:,} with memories, {self.no_grade_without:,} without"
-            said.append(f"{self.no_grade:,} of {self.no_grade + self.tasks:,} left out: no grade, {sides}")
+        """How many have both answers, of how many questions, and why the others do not count; else nothing."""
+        sides = f"{self.no_grade_shown:,} with and {self.no_grade_without:,} without have no grade"
+        said = [sides] * bool(self.no_grade)
+        if self.way == "same questions":
+            waiting = max((self.asked or 0) - self.in_all - self.shown_none, 0)
+            whole = self.in_all + self.shown_none + waiting
+            why = [f"{self.shown_none:,} shown no memory"] * bool(self.shown_none) + said
+            why += [f"{waiting:,} with one answer so far"] * bool(waiting)
+            said = [f"{self.tasks:,} of {whole:,} questions ({'; '.join(why)})"] * bool(why)
+        if self.unfair:
+            names = " and ".join(self.unfair) if len(self.unfair) <= FEW_NAMES else f"{len(self.unfair)} rows below"
+            said.append(f"the {sum(self.unfair.values()):,} of {names} left out as no fair comparison")
         return "".join(f", {one}" for one in said)
+
+    @property
+    def in_all(self) -> int:
+        """How many questions, or tasks of both sides, also without a grade."""
+        return self.tasks + self.no_grade + (0 if self.way == "same questions" else self.tasks_without)
 
     @property
     def compared(self) -> str:
@@ -281,14 +291,16 @@ class StatsReply(Message):
     def _parts(self, one: HelpReply) -> list[HelpReply]:
         """Itself, and of all tasks together the agents, kinds and models that its difference is about."""
         same = (each for each in self.helps if each is one or (one.agent is None and each.way == one.way))
-        return [each for each in same if one.difference is None or each.tasks * each.tasks_without]
+        fair = (each for each in same if each is one or each.is_fair or not one.unfair)
+        return [each for each in fair if one.difference is None or each.tasks * each.tasks_without]
 
     def agents_of(self, one: HelpReply) -> str:
-        """The agents that a difference of all tasks is about, in words, and of how many that were measured."""
+        """The agents that a difference of all tasks is about, by name where they are few, of how many measured."""
         of = sorted({each.agent for each in self._parts(one) if each.agent and each.model not in one.left_out})
         every = {each.agent for each in self.helps if each.agent}
-        some = f"{len(of)} of {len(every)} agents: " if len(of) < len(every) else ""
-        return f"{some}{' and '.join(of)}" if of else ""
+        count = f"{len(of)} of {len(every)} agents" if len(of) < len(every) else f"{len(of)} agents"
+        names = " and ".join(of)
+        return count if len(of) > FEW_NAMES else names if len(of) in (0, len(every)) else f"{count}: {names}"
 
     def answered_by(self, one: HelpReply) -> str:
         """The models of its tasks, in words, and those that are left out; empty where none is known."""

@@ -18,7 +18,7 @@ from memshare.client.journey import Journey
 from memshare.demo.play import STALLED_AFTER
 from memshare.demo.text_to_sql import Questions, SqlQuestion
 from memshare.operate.consolidating import consolidate, retrievers_off, retrievers_on
-from memshare.operations.helps import RIGHT, of_pairs
+from memshare.operations.difference import RIGHT, of_pairs
 from memshare_broker.errors import MemshareError
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.memory import Memory

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, sqrt
-from statistics import NormalDist, fmean
-from typing import Any, NamedTuple
+from math import ceil
+from statistics import NormalDist
+from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -17,6 +17,17 @@ from memshare.client.pools import is_ever_graded
 from memshare.client.replies import STUDENT, HelpReply, HelpWay
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
+from memshare.operations.difference import (
+    LEAST,
+    OUTSIDE,
+    RIGHT,
+    Difference,
+    Z,
+    is_right_or_wrong,
+    of_groups,
+    of_pairs,
+    standardised,
+)
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
 from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
@@ -26,129 +37,20 @@ from memshare_broker.wire.messages import AgentTask
 from memshare_memory.belief.lift import (
     AT_RANDOM,
     BEGIN_AFTER,
+    NO_TASKS,
     NUMBERS,
     CountedTasks,
     Side,
     Way,
     groups,
-    squared_errors,
+    sums_of,
     together,
     usual_in,
     without_grade,
 )
 
-LEAST = 10  # tasks on each side, below which no difference is told
-RIGHT = 100.0  # the score of an answer that is right, where others have 0
-OUTSIDE = 0.05  # share of the intervals that leave out the truth
 FEW = 0.05  # by which the shares that have no grade may differ on two sides
-NARROW, MISSED = 3, 2.25  # times less variance than both sides together, which then counts as so much more
-ALIKE = 1e-9  # the most variance of a mean of scores that differ by rounding alone
-Z = NormalDist().inv_cdf(1 - OUTSIDE / 2)
-
-
-class Difference(NamedTuple):
-    """How much higher with memories, and the ends of the 95 % interval, -100 to 100.
-
-    Of right and wrong answers, which are grades of 100 and 0, it is the interval of Agresti and Caffo (The American
-    Statistician 54, 2000), and of the same questions that of Bonett and Price (Journal of Educational and Behavioral
-    Statistics 37, 2012): both count an answer more of each sort, so that a few that agree are not certain. Of scores it
-    is Welch's, where neither side has less spread, or then fewer degrees of freedom, than both together; where one has
-    less than a third of that variance, it may have missed what is rare, and counts as if it had 2.25 times that. Where
-    they spread as far as their mean lies from an end of the scale, as right and wrong answers do, or not at all, it
-    also holds that of Agresti and Caffo in which the answers more have the two scores that would alone make this mean
-    and spread, one of them that end: where nearly all are there, a few say little of how far the others are from it. Of
-    the same questions, a step more up and one more down are as large as the largest. Pairs of one cluster, such as a
-    form of questions, count together (Liang and Zeger, Biometrika 73, 1986).
-    """
-
-    points: float
-    low: float
-    high: float
-
-
-def is_right_or_wrong(*sides: Side) -> bool:
-    """True if every score is 0 or 100: no other has a square of 100 times itself."""
-    return all(abs(side.squares - RIGHT * side.total) < 1e-6 * (1 + side.squares) for side in sides)
-
-
-def standardised(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
-    """Both sides as if chance had divided each group of tasks alike: no mix of groups makes a difference of the means.
-
-    A group of n₁ and n₂ tasks, each one or more, weighs n₁n₂ / (n₁ + n₂) (Mantel and Haenszel, Journal of the National
-    Cancer Institute 22, 1959). A side has as many tasks as are as exact where each weighs the same, and the spread
-    within groups, of which each but the first takes a degree of freedom.
-    """
-    weights = [one.tasks * other.tasks / (one.tasks + other.tasks) for one, other in strata]
-    shares, levels = [one / sum(weights) for one in weights], [together(both).mean for both in strata]
-    tasks = sum(side.tasks for both in strata for side in both)
-
-    def weighed(sides: Sequence[Side]) -> Side:
-        count = 1 / sum(share**2 / of.tasks for of, share in zip(sides, shares, strict=True))
-        mean = sum(share * of.mean for of, share in zip(sides, shares, strict=True))
-        parts = zip(sides, shares, levels, strict=True)
-        about = sum(share * (of.squares / of.tasks - 2 * level * of.mean + level**2) for of, share, level in parts)
-        above = mean - sum(share * level for share, level in zip(shares, levels, strict=True))
-        return Side(count, count * mean, count * (mean**2 + (about - above**2) * tasks / (tasks - len(strata) + 1)))
-
-    shown, without = zip(*strata, strict=True)
-    return weighed(shown), weighed(without)
-
-
-def of_groups(strata: Sequence[tuple[Side, Side]], z: float = Z) -> Difference | None:
-    """The difference of tasks that chance divided within groups; None below ten on a side. `z` is its width."""
-    every = _sums(strata)
-    if min(side.tasks for side in every) < LEAST:
-        return None
-    shown, without = standardised(strata)
-    points, both = shown.mean - without.mean, together(every)
-    least = zip((shown, without), squared_errors(shown, without), strict=True)
-    errors = [one * MISSED if side.squared_error * NARROW < one else one for side, one in least]
-    ends, is_alike = [points], sum(errors) < ALIKE
-    near, spread = min(both.mean, RIGHT - both.mean), max(both.squares / both.tasks - both.mean**2, 0.0)
-    if spread >= near**2 or is_alike:
-        apart = min(near + spread / near, RIGHT) if near else RIGHT
-        added = apart / 2 if both.mean < RIGHT / 2 else RIGHT - apart / 2  # the mean of the two answers more
-        more, fewer = ((side.total + 2 * added) / (side.tasks + 2) for side in (shown, without))
-        of = [(side.tasks, side.tasks * (side.tasks - 1) * side.squared_error, side.mean) for side in (shown, without)]
-        sums = [(of_n + apart**2 / 2 + 2 * n * (mean - added) ** 2 / (n + 2)) / (n + 2) ** 2 for n, of_n, mean in of]
-        ends += [more - fewer - z * sqrt(sum(sums)), more - fewer + z * sqrt(sum(sums))]
-    if not (is_alike or is_right_or_wrong(*every)):
-        freedom, of_sides = shown.tasks + without.tasks - 2, zip(errors, (shown, without), strict=True)
-        terms = sum(one**2 / (side.tasks - 1 if one == side.squared_error else freedom) for one, side in of_sides)
-        reach = student(sum(errors) ** 2 / terms, z) * sqrt(sum(errors))
-        ends += [points - reach, points + reach]
-    return Difference(points, max(min(ends), -RIGHT), min(max(ends), RIGHT))
-
-
-def of_pairs(
-    pairs: Sequence[tuple[float, float]], z: float = Z, clusters: Sequence[Hashable] = ()
-) -> Difference | None:
-    """The difference of the same questions, each with its score without memories and with some.
-
-    None below ten, of questions or of the `clusters` that these are in, if there are any.
-    """
-    steps, names = [after - before for before, after in pairs], clusters or range(len(pairs))
-    if len(set(names)) < LEAST:
-        return None
-    scores = [score for pair in pairs for score in pair]
-    apart = max(map(abs, steps)) or max(scores) - min(scores) or RIGHT
-    added = apart, -apart
-    count, middle = len(steps) + 2, sum(steps) / (len(steps) + 2)
-    sums: defaultdict[Hashable, float] = defaultdict(float)
-    for name, step in zip((*names, *(object() for _ in added)), (*steps, *added), strict=True):
-        sums[name] += step - middle
-    if len(sums) < count:
-        z = student(len(sums) - 1, z) * sqrt(len(sums) / (len(sums) - 1))
-    reach = z * sqrt(sum(one**2 for one in sums.values())) / count
-    return Difference(fmean(steps), max(middle - reach, -RIGHT), min(middle + reach, RIGHT))
-
-
-def student(freedom: float, z: float = Z) -> float:
-    """Student's t for a normal `z`, by its expansion (Abramowitz and Stegun 26.7.5): right to .01 from 9 on."""
-    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
-
-
+ROUNDING = 1e-9
 DAY = 86_400.0  # seconds
 STAND_INS = {STUDENT, OFFLINE}  # which answer from memories alone: no models of one's own
 READ = 100  # journeys that are read in one step
@@ -158,13 +60,14 @@ Group = tuple[str | None, str | None, str | None]
 ALL: Group = (None, None, None)
 Measure = Callable[[float], Difference | None]
 """The difference with an interval so many standard errors wide on each side."""
+Row = tuple[HelpReply, Measure]
 
 
 class GradedAnswer(NamedTuple):
     """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds.
 
-    `is_tried` is true if chance might have withheld all of its memories, `is_one_tried` one of several; `is_shown` if
-    it was shown any, or no answer says it. Without a score, `is_ended` is true if none is to come.
+    `is_tried` is true if chance might have withheld memories of the `found`; `is_shown` if it was shown any, or no
+    answer says it. Without a score, `is_ended` is true if none is to come.
     """
 
     task: AgentTask
@@ -172,7 +75,7 @@ class GradedAnswer(NamedTuple):
     score: float | None
     at: float
     is_tried: bool
-    is_one_tried: bool
+    found: int
     is_shown: bool
     is_ended: bool
 
@@ -213,7 +116,7 @@ def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpR
     with backend.reaching():
         seen = _seen(backend, caller, {*pools})
     out = tuple(sorted(map(str, seen.left_out)))
-    found = [*_same_questions(seen), *_by_chance(seen)]
+    found = [*_same_questions(seen), *(row for way in sorted(get_args(Way)) for row in _by_chance(seen, way))]
     found = [(one if one.agent else one.model_copy(update={"left_out": out}), measure) for one, measure in found]
     return tuple(sorted(_of_many(found), key=lambda one: (one.agent or "", one.kind or "", one.model or "")))
 
@@ -231,88 +134,116 @@ def _seen(backend: Backend, caller: Caller, pools: Set[str]) -> Seen:
     )  # fmt: skip
 
 
-def _same_questions(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
-    without_any = [one for one in seen.tasks if one.task.memories == 0 and not one.task.remember]
-    asked = {(*one.group[:2], one.task.text) for one in without_any if one.group[2] not in seen.left_out}
-    for group, asked_twice in _paired(seen.tasks, seen.groups_of).items():
-        some = [one for one in asked_twice if one.is_shown]
-        pairs = [(one.text, (one.before, one.after)) for one in some if one.before is not None is not one.after]
-        scores = [both for _, both in pairs]
+def _same_questions(seen: Seen) -> Iterator[Row]:
+    pairs = _paired(seen.tasks)
+
+    def row(group: Group, of: Sequence[Group]) -> Row:
+        every = [pairs[name] for name in (*of, *([ALL] if group == ALL else []))]
+        strata = [[one for one in asked_twice if one.is_shown] for asked_twice in every]
+        some = [one for stratum in strata for one in stratum]
+        both = [(one.text, (one.before, one.after)) for one in some if one.before is not None is not one.after]
+        scores = [of_both for _, of_both in both]
         without, shown = (together(Side(1, one[at], one[at] ** 2) for one in scores) for at in (0, 1))
-        measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in pairs])
-        no_grade = sum(one.after is None for one in some), sum(one.before is None for one in some)
-        more = _without_grade(no_grade, [len(some)] * 2) | {"no_grade": len(some) - len(pairs)}
-        more |= {"shown_none": len(asked_twice) - len(some), "missing": max(LEAST - len({one for one, _ in pairs}), 0)}
-        more |= {"asked": len(asked)} if group == ALL else {}
-        yield _reply("same questions", group, shown, without, measure(Z), more), measure
+        measure: Measure = partial(of_pairs, scores, clusters=[text for text, _ in both])
+        difference = measure(Z)
+        more = _without_grade(
+            [[(sum(one[at] is None for one in stratum), len(stratum)) for at in (2, 1)] for stratum in strata],
+            difference,
+        )
+        more |= {"no_grade": len(some) - len(both), "shown_none": sum(map(len, every)) - len(some)}
+        more |= {"missing": max(LEAST - len({text for text, _ in both}), 0)}
+        if group == ALL:
+            alone = [one for one in seen.tasks if one.task.memories == 0 and not one.task.remember]
+            alone = [one for one in alone if ALL in seen.groups_of(one.group) and one.group not in pairs.keys() - {*of}]
+            more |= {"asked": len({(*one.group[:2], one.task.text) for one in alone})}
+        return _reply("same questions", group, shown, without, difference, more), measure
+
+    return _with_all(seen, [group for group in pairs if group != ALL], row, is_told=ALL in pairs)
 
 
-def _by_chance(seen: Seen) -> Iterator[tuple[HelpReply, Measure]]:
-    strata, no_grade = _strata(seen, seen.counted), _strata(seen, seen.no_grade)
-    if seen.withhold:  # what it takes is told before anything was counted
-        strata.setdefault(("all withheld", ALL), [])
-    for (way, group), every in strata.items():
+def _by_chance(seen: Seen, way: Way) -> Iterator[Row]:
+    counted, no_grade = (_strata(way, of) for of in (seen.counted, seen.no_grade))
+    is_told = bool(seen.withhold) and way == "all withheld"  # what it takes is told before anything was counted
+
+    def row(group: Group, of: Sequence[Group]) -> Row:
+        every = [counted[name] for name in of]
         compared = [sides for sides in every if all(side.tasks for side in sides)]
         measure = partial(of_groups, compared)
-        difference = measure(Z)
-        (shown, without), left_out = _sums(every), [side.tasks for side in _sums(no_grade[way, group])]
+        difference, (shown, without) = measure(Z), sums_of(every)
+        both = [zip(counted[name], no_grade[name], strict=True) for name in of]
         more = _without_grade(
-            left_out, [side.tasks + one for side, one in zip((shown, without), left_out, strict=True)]
+            [[(one.tasks, one.tasks + side.tasks) for side, one in sides] for sides in both], difference
         )
-        more |= {"begun": seen.begun} if seen.withhold and (way, group) == ("all withheld", ALL) else {}
+        more |= {"begun": seen.begun} if is_told and group == ALL else {}
         if difference:
-            shown, without = _sums(compared)
+            shown, without = sums_of(compared)
             more |= zip(("mean", "mean_without"), (side.mean for side in standardised(compared)), strict=True)
         elif seen.needs and not shown.tasks + without.tasks:
             more |= {"needs": seen.needs}
         else:
-            more |= _missing(seen, way, group, *_sums(compared))
-        yield _reply(way, group, shown, without, difference, more), measure
+            more |= _missing(seen, way, group, *sums_of(compared))
+        return _reply(way, group, shown, without, difference, more), measure
+
+    return _with_all(seen, {**no_grade, **counted}, row, is_told=is_told)
 
 
-def _strata(seen: Seen, counted: Iterable[CountedTasks]) -> defaultdict[tuple[Way, Group], list[tuple[Side, Side]]]:
-    """By way and group both sides of each agent, kind and model in it, over all pools."""
-    of_pools, strata = (defaultdict[tuple[Way, Group], list[tuple[Side, Side]]](list) for _ in range(2))
-    for (way, agent, kind, model), *sides in counted:
-        of_pools[way, (agent, kind or None, model or None)].append((sides[0], sides[1]))
-    for (way, one), every in of_pools.items():
-        for group in seen.groups_of(one):
-            strata[way, group].append(_sums(every))
+def _with_all(
+    seen: Seen, groups: Iterable[Group], row: Callable[[Group, Sequence[Group]], Row], *, is_told: bool
+) -> Iterator[Row]:
+    """The row of each group, and that of all together, of which those stay out that are no fair comparison.
+
+    Where none is fair, all of them are no fair comparison. Without a group there is a row of all where it `is_told`.
+    """
+    rows = {group: row(group, [group]) for group in groups}
+    own = [group for group in rows if ALL in seen.groups_of(group)]
+    fair = [group for group in own if rows[group][0].is_fair]
+    if own or is_told:
+        every, measure = row(ALL, fair or own)
+        unfair = {"/".join(filter(None, one)): rows[one][0].in_all for one in own if fair and one not in fair}
+        more = {"unfair": unfair, "is_fair": every.is_fair and len(fair) >= min(len(own), 1)}
+        yield every.model_copy(update=more), measure
+    yield from rows.values()
+
+
+def _strata(way: Way, counted: Iterable[CountedTasks]) -> defaultdict[Group, tuple[Side, Side]]:
+    """Both sides of each agent, kind and model, over all pools."""
+    strata: defaultdict[Group, tuple[Side, Side]] = defaultdict(lambda: (NO_TASKS, NO_TASKS))
+    for (of, agent, kind, model), *sides in counted:
+        if of == way:
+            group = (agent, kind or None, model or None)
+            strata[group] = sums_of([strata[group], (sides[0], sides[1])])
     return strata
 
 
 def _missing(seen: Seen, way: Way, group: Group, shown: Side, without: Side) -> dict[str, Any]:
     """How many tasks are missing on the smaller side; how many tasks and days they take, at the last day's rate."""
     missing, of_all = {"missing": ceil(LEAST - min(shown.tasks, without.tasks))}, AT_RANDOM / len(NUMBERS)
-    rates = {"all withheld": (AT_RANDOM - of_all, of_all), "one withheld": (1 - seen.withhold, seen.withhold)}.get(way)
-    sides = zip((shown, without), rates or (0, 0), strict=True)
-    lacking = [(LEAST - side.tasks, rate) for side, rate in sides if side.tasks < LEAST]
+    is_all = way == "all withheld"
+    rates = (AT_RANDOM - of_all, of_all) if is_all else (1 - seen.withhold, seen.withhold)
+    lacking = [(LEAST - side.tasks, of) for side, of in zip((shown, without), rates, strict=True) if side.tasks < LEAST]
     if not (seen.withhold and all(rate for _, rate in lacking)):
         return missing
     began, graded = time.time() - DAY, [one for one in seen.tasks if one.score is not None]
     tried = [one for one in graded if one.is_tried and group in seen.groups_of(one.group)]
     latest, share = [one for one in tried if one.at > began], 1.0
-    if way == "one withheld":  # tasks that were shown none or one do not count
-        share = (sum(one.is_one_tried for one in tried) + 1) / (len(tried) + 1)
-    else:
+    if is_all:
         latest = [one for one in latest if one.group[0] not in seen.fixed]
+    else:  # those of which another number was found do not count
+        count = sum(one.found > 1 if way == "one withheld" else one.found == 1 for one in tried)
+        share = (count + 1) / (len(tried) + 1)
     more = ceil(max(tasks / rate for tasks, rate in lacking) / share)
-    has_begun = way == "one withheld" or shown.tasks > 0 or max(seen.begun.values(), default=0) >= BEGIN_AFTER
+    has_begun = not is_all or shown.tasks > 0 or max(seen.begun.values(), default=0) >= BEGIN_AFTER
     is_known = has_begun and latest and any(one.at <= began for one in graded)
     return {**missing, "more": more, "days": more / len(latest) if is_known else None}
 
 
-def _of_many(found: Sequence[tuple[HelpReply, Measure]]) -> list[HelpReply]:
+def _of_many(found: Sequence[Row]) -> list[HelpReply]:
     """Give each difference of an agent the interval by which all of them are right in 95 of 100 cases (Bonferroni)."""
     told = [one.difference is not None and one.is_fair and one.way != "one withheld" for one, _ in found]
     of_agents = [bool(one.agent) and is_told for (one, _), is_told in zip(found, told, strict=True)]
     z = NormalDist().inv_cdf(1 - OUTSIDE / 2 / max(sum(of_agents), 1))
     wide = [measure(z) if is_one else None for (_, measure), is_one in zip(found, of_agents, strict=True)]
     return [one.model_copy(update={"of_many": of and of[1:]}) for (one, _), of in zip(found, wide, strict=True)]
-
-
-def _sums(strata: Sequence[tuple[Side, Side]]) -> tuple[Side, Side]:
-    return together(shown for shown, _ in strata), together(without for _, without in strata)
 
 
 def _reply(
@@ -359,17 +290,18 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
                 count = len(answer.get("memories") or ()) + bool(answer.get("withheld"))
                 found.append(
                     GradedAnswer(
-                        task, group, total, records["submitted"], is_tried, is_tried and count > 1,
+                        task, group, total, records["submitted"], is_tried, count,
                         is_shown=not answer or bool(answer.get("memories")), is_ended=is_ended,
                     )
                 )  # fmt: skip
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
-def _paired(
-    tasks: Iterable[GradedAnswer], groups_of: Callable[[Group], Iterable[Group]]
-) -> dict[Group, list[AskedTwice]]:
-    """Each unremembered question of which both sides have ended; what nobody answered stands beside every model's."""
+def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[AskedTwice]]:
+    """Each unremembered question of which both sides have ended; what nobody answered stands beside every model's.
+
+    Where no model answered either side, it is among `ALL` alone.
+    """
     last: defaultdict[tuple[Group, str], dict[bool | None, float | None]] = defaultdict(dict)
     for one in tasks:
         if not one.task.remember and (one.is_ended or one.score is not None):
@@ -381,19 +313,23 @@ def _paired(
         scores, of_nobody = {**last.get(((*group[:2], None), text), {}), **own}, group[2] is None
         if None not in scores or len(scores) < 2 or (of_nobody and (*group[:2], text) in answered):
             continue
-        for of in (ALL,) if of_nobody else groups_of(group):
-            pairs[of].append(AskedTwice(text, scores[None], scores.get(True), True in scores))
+        pairs[ALL if of_nobody else group].append(AskedTwice(text, scores[None], scores.get(True), True in scores))
     return pairs
 
 
-def _without_grade(no_grade: Sequence[float], of: Sequence[float]) -> dict[str, Any]:
-    """How many have no grade, with memories and without, of how many on each side.
+def _without_grade(strata: Iterable[Sequence[tuple[float, float]]], difference: Difference | None) -> dict[str, Any]:
+    """How many have no grade, with memories and without; `strata` have that of how many, on both sides of each.
 
-    It is no fair comparison where their shares differ by more than FEW, and by two standard errors: those that cannot
-    be graded may be the wrong ones.
+    It is no fair comparison where their shares, each stratum's beside its own, differ by two standard errors, and by
+    more than FEW or than what lies between 0 and the interval: those that cannot be graded may be the wrong ones.
     """
-    (shown, without), (of_shown, of_without) = no_grade, (max(one, 1) for one in of)
-    share, apart = (shown + without) / (of_shown + of_without), shown / of_shown - without / of_without
-    variance = share / of_shown + share / of_without
-    is_fair = abs(apart) <= FEW or apart**2 < 4 * variance
-    return {"no_grade": shown + without, "no_grade_shown": shown, "no_grade_without": without, "is_fair": is_fair}
+    sides = [(Side(of, one, one), Side(of_other, other, other)) for (one, of), (other, of_other) in strata]
+    (shown, without), compared = sums_of(sides), [both for both in sides if all(side.tasks for side in both)]
+    found = {"no_grade": shown.total + without.total, "no_grade_shown": shown.total, "no_grade_without": without.total}
+    if not compared:
+        return found
+    one, other = standardised(compared)
+    apart, variance = one.mean - other.mean, together((one, other)).mean * (1 / one.tasks + 1 / other.tasks)
+    sure = max(difference.low, -difference.high) / RIGHT if difference else 0
+    is_fair = abs(apart) <= min(FEW, sure if sure > 0 else FEW) or apart**2 < 4 * variance * (1 - ROUNDING)
+    return found | {"is_fair": is_fair}

@@ -79,9 +79,9 @@ class DemoView:
             self._print(_in_line(stage))
 
     @property
-    def measured(self) -> str:
-        """The shares of the stages that have ended."""
-        return "; ".join(_in_line(one) for one in self._stages if len(one.asked) == one.size) or "nothing yet"
+    def ended(self) -> list[DemoStage]:
+        """The stages of which every question has ended."""
+        return [one for one in self._stages if len(one.asked) == one.size]
 
     def _print(self, line: str) -> None:
         if self._live is None:
@@ -189,9 +189,10 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     def say_what_stays(kind: type[BaseException] | None, *_: object) -> None:
         if kind is KeyboardInterrupt:
             stays = "the next demo begins anew" if data is None else "the next demo needs another folder"
-            out.print(
-                f"Ended early. Measured: {view.measured}. {str(folder)!r} stays; {stays}. Go on with what it has:"
-            )
+            measured = "; ".join(map(_in_line, view.ended)) or "nothing yet"
+            if len(exams_of(view.ended)) > 1 and not as_json:
+                print_paired(exams_of(view.ended), seed)
+            out.print(f"Ended early. Measured: {measured}. {str(folder)!r} stays; {stays}. Go on with what it has:")
             out.print(f"  MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents} memshare up", soft_wrap=True)
 
     with contextlib.ExitStack() as open_until_done:
@@ -206,18 +207,16 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
         helped = most_helpful(client, stages, questions)
         memories = client.memories.stats().by_pool[POOL]
         view.say("ending")
-    exams = {stage.kind: stage for stage in stages if stage.kind != "task"}
-    gains = {
-        kind: {before: Gain.between(exams[before], stage) for before in [*exams][:at]}
-        for at, (kind, stage) in enumerate(exams.items())
-    }
+    exams = exams_of(stages)
     if as_json:
         print_json(
             {
                 "model": known if has_model else MODEL,
                 "seed": seed,
                 "right": {kind: round(stage.share, 4) for kind, stage in exams.items()},
-                "gains": {kind: {name: one.as_json() for name, one in of.items()} for kind, of in gains.items()},
+                "gains": {
+                    kind: {name: one.as_json() for name, one in of.items()} for kind, of in gains_of(exams).items()
+                },
                 "not_consolidated": refused,
                 "stages": [stage.as_json() for stage in stages],
                 "helped": helped and helped.as_json(),
@@ -231,14 +230,28 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     _print_faults(stages)
     model = known if has_model else STUDENT
     console.print(f"\nThe same {len(parts.exam)} questions, paired one by one, answered by {model}:")
-    print_paired(exams, gains, seed)
+    print_paired(exams, seed)
     if refused:
         console.print(refused, style="dim")
     print_next(folder, agents, memories, has_model=has_model, stays=data is not None)
 
 
-def print_paired(exams: Mapping[Exam, DemoStage], gains: Mapping[Exam, Mapping[Exam, Gain]], seed: int) -> None:
+def exams_of(stages: Iterable[DemoStage]) -> dict[Exam, DemoStage]:
+    """The stages in which the same questions were asked, by kind."""
+    return {stage.kind: stage for stage in stages if stage.kind != "task"}
+
+
+def gains_of(exams: Mapping[Exam, DemoStage]) -> dict[Exam, dict[Exam, Gain]]:
+    """The gain of each exam over each that was before."""
+    return {
+        kind: {before: Gain.between(exams[before], stage) for before in [*exams][:at]}
+        for at, (kind, stage) in enumerate(exams.items())
+    }
+
+
+def print_paired(exams: Mapping[Exam, DemoStage], seed: int) -> None:
     """Print the shares of right answers, with the gains over two earlier stages, and how these are read."""
+    gains = gains_of(exams)
     rows = [
         (stage.title, f"{stage.share:.0%}", *(_in_words(gains[kind].get(name)) for name in ("alone", "off")))
         for kind, stage in exams.items()

@@ -15,7 +15,7 @@ import pytest
 
 from memshare.cli.begin import demo_gain
 from memshare.cli.begin.demo_gain import DemoView
-from memshare.demo.gain import DemoStage, Gain, GainQuestion
+from memshare.demo.gain import DemoStage, Exam, Gain, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.operate.data_folder import tell_models
 from memshare.terminal import console as console_module
@@ -77,12 +77,26 @@ def test_what_is_measured_is_known_of_the_stages_that_have_ended() -> None:
     console = TextConsole()
     console.file = io.StringIO()
     view = DemoView(console, plain=True)
-    assert view.measured == "nothing yet"
+    assert view.ended == []
 
     play(view)
     view.see(DemoStage("task", "graded tasks", 4))
 
-    assert view.measured == "with a shared pool: 75% right (3 of 4)"
+    assert [one.title for one in view.ended] == ["with a shared pool"]
+
+
+def test_a_demo_that_is_ended_early_pairs_the_exams_that_have_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    view = DemoView(TextConsole(), plain=True)
+    exams: list[tuple[Exam, int]] = [("alone", 2), ("shared", 2), ("off", 1)]
+    for kind, ended in exams:
+        view.see(DemoStage(kind, kind, 2, [GainQuestion(QUESTION, kind != "alone", (), None)] * ended))
+
+    demo_gain.print_paired(demo_gain.exams_of(view.ended), 2)
+
+    said = capsys.readouterr().out
+    assert "shared  100%" in said
+    assert "+100 2:0" in said
+    assert "off" not in said.partition("over the retriever off")[2]
 
 
 def test_lines_of_a_log_stand_at_growing_distances() -> None:

@@ -50,11 +50,11 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
 
     count(redis_client, lamp, 10)
 
-    # The variances are 20 / 19 and, as of both, 20 / 28: so the error is .352. For its interval the second is 2.25
-    # times that, as those without are all alike; so that error is .462, and Student's quantile of 43 2.017.
+    # The variances are 20 / 19 and, as of both, 20 / 28: so the error is .352. Its interval has those of half an answer
+    # more at both ends: (80² + 20²) / 2 / 21² and (70² + 30²) / 2 / 11².
     stats = " ".join(terminal.run("memories", "stats").stdout.split())
     assert (
-        "One memory more or less, poem, limerick, openai:m: +10.0 points (+9.1 to +10.9), of 20 with and 10 without."
+        "One memory more or less, poem, limerick, openai:m: +10.0 points (-1.1 to +21.1), of 20 with and 10 without."
         in stats
     )
     said = "+10.0 ± 0.4 points (standard error; 20 tasks with all shown, 10 with one withheld at random)"

@@ -43,12 +43,13 @@ def ask(
     backend: Backend, journey: str, prompt: str, score: float | None, model: str = MODEL, found: int = 3, **fields: Any
 ) -> None:
     """A task, graded or not gradable; not to be remembered, unless it is said, and found so many memories."""
+    agent = fields.pop("agent", "logic")
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
-    began = entry(journey, "answer")
+    began = entry(journey, "answer", agent)
     body = task.model_dump(mode="json", exclude_none=True)
     backend.client.ledger.open(began.model_copy(update={"body": body}))
     answer = Answer(
-        task_id=journey, agent="logic", kind="riddle", answer="A light.", model=model, retriever_version=0,
+        task_id=journey, agent=agent, kind="riddle", answer="A light.", model=model, retriever_version=0,
         memories=tuple(Shown(id=UUID(int=at), similarity=0.9) for at in range(fields.get("memories", found))),
         usage=Usage(), seconds=0.1,
     )  # fmt: skip
@@ -211,7 +212,9 @@ def test_groups_that_have_but_one_side_are_not_told_as_tasks_enough(
         one for one in here.get("/v1/stats").json()["helps"] if not one["agent"] and one["way"] == "only one withheld"
     ]
 
-    assert HelpReply.model_validate(every).in_words == "too early: 10 more on a side"
+    assert HelpReply.model_validate(every).in_words == (
+        "too early: some 200 more tasks, in agents, kinds and models that have both sides"
+    )
 
 
 @pytest.mark.parametrize(("shown", "without", "said"), [(100.0, 0.0, "Yes"), (0.0, 100.0, "No, they harm")])
@@ -364,7 +367,7 @@ def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_p
     found = answer_of(here)
     assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
     assert "questions that the pool has already say little" in found
-    assert f"Yes, so far 12 of 13: +58.3 points , of logic , answered by {MODEL}" in found
+    assert f"Yes, 12 of 13 questions (1 with one answer so far): +58.3 points , of logic , answered by {MODEL}" in found
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
@@ -405,7 +408,7 @@ def test_a_question_that_was_shown_no_memory_is_no_pair(here: TestClient, backen
     found = answer_of(here)
 
     assert "Mean 70.0 of 20 tasks with memories, 30.0 of 20 tasks without, asked the same questions" in found
-    assert "Yes, so far 20 of 21, 12 left out as shown no memory: +40.0 points" in found
+    assert "Yes, 20 of 33 questions (12 shown no memory; 1 with one answer so far): +40.0 points" in found
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
     assert [(one["tasks"], one["shown_none"]) for one in rows] == [(20, 12)] * 2
 
@@ -431,12 +434,77 @@ def test_where_many_have_no_grade_on_one_side_the_rest_are_no_finding(here: Test
     found = answer_of(here)
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
 
-    left_out = "so far 40 of 41, 40 of 80 left out: no grade, 40 with memories, 0 without; the others +50.0 points"
+    left_out = (
+        "40 of 81 questions (40 with and 0 without have no grade; 1 with one answer so far); those graded +50.0 points"
+    )
     assert f"No fair comparison : {left_out}" in found
     assert [(one["no_grade"], one["no_grade_shown"], one["no_grade_without"], one["is_fair"]) for one in rows] == [
         (40, 40, 0, False)
     ] * 2
     assert "Yes" not in found
+
+
+def ask_agent(backend: Backend, agent: str, number: int, without: float, shown: float | None) -> None:
+    for side, score, memories in (("without", without, 0), ("with", shown, 3)):
+        ask(backend, f"{agent} {side} {number}", f"{agent} {number}?", score, agent=agent, memories=memories)
+
+
+def test_what_is_no_fair_comparison_stays_out_of_all_together(here: TestClient, backend: Backend) -> None:
+    for number in range(100):
+        ask_agent(backend, "hard", number, 0, 0)
+    for number in range(40):  # of as many right answers, where what is wrong has no grade with memories
+        ask_agent(backend, "unkd", number, 100.0 * (number % 20 < 13), 100 if number >= 11 else None)
+
+    found = answer_of(here)
+
+    unfair = f"the 40 of unkd/riddle/{MODEL} left out as no fair comparison"
+    assert f"It may be chance, {unfair}: +0.0 points , of 1 of 2 agents: hard" in found
+    rows = {one["agent"]: one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"}
+    assert {name: one["is_fair"] for name, one in rows.items()} == {None: True, "hard": True, "unkd": False}
+    assert (rows[None]["tasks"], rows[None]["unfair"]) == (100, {f"unkd/riddle/{MODEL}": 40})
+
+
+def test_a_few_that_chance_left_without_a_grade_keep_their_agent_in_all(here: TestClient, backend: Backend) -> None:
+    for number in range(30):
+        ask_agent(backend, "hard", number, 0, 0)
+    for number in range(12):
+        ask_agent(backend, "unkd", number, 100, 100 if number > 2 else None)
+
+    every, *_ = here.get("/v1/stats").json()["helps"]
+
+    assert (every["agent"], every["tasks"], every["unfair"], every["is_fair"]) == (None, 39, {}, True)
+
+
+def test_a_gain_that_many_agents_may_owe_to_what_has_no_grade_is_no_finding(here: TestClient, backend: Backend) -> None:
+    for agent in ("a", "b", "c", "d"):  # each lacks three, which alone may be chance
+        for number in range(12):
+            ask_agent(backend, agent, number, 0 if number in (3, 4) else 100, 100 if number > 2 else None)
+    for number in range(200):
+        ask_agent(backend, "easy", number, 100, 100)
+
+    every, *_ = here.get("/v1/stats").json()["helps"]
+
+    assert every["low"] > 0
+    assert (every["unfair"], every["is_fair"]) == ({}, False)
+    assert "No fair comparison" in answer_of(here)
+
+
+def test_what_chance_withheld_unfairly_stays_out_of_all_together(here: TestClient, redis_client: redis.Redis) -> None:
+    count(redis_client, "all withheld", [50.0, 60.0] * 100, [50.0, 60.0] * 50, agent="poem")
+    count(redis_client, "all withheld", [100.0] * 30, [0.0] * 30)
+    no_grade(redis_client, 20, 0)
+
+    every, *rows = here.get("/v1/stats").json()["helps"]
+
+    assert {one["agent"]: one["is_fair"] for one in rows} == {"logic": False, "poem": True}
+    assert (every["difference"], every["tasks"], every["unfair"]) == (0, 200, {f"logic/riddle/{MODEL}": 80})
+
+
+def test_many_agents_are_told_by_number(here: TestClient, redis_client: redis.Redis) -> None:
+    for agent in "abcd":
+        count(redis_client, "all withheld", [100.0] * 10, [0.0] * 10, agent=agent)
+
+    assert "+100.0 points , of 4 agents , answered by" in answer_of(here)
 
 
 def test_no_harm_is_told_of_what_is_not_compared_fairly(here: TestClient, backend: Backend) -> None:
@@ -448,7 +516,7 @@ def test_no_harm_is_told_of_what_is_not_compared_fairly(here: TestClient, backen
             ask(backend, f"without {number}", f"Question {number}?", None, memories=0)
 
     assert "Harms" not in answer_of(here)
-    assert "20 of 40 left out: no grade, 0 with memories, 20 without" in answer_of(here)
+    assert "20 of 40 questions (0 with and 20 without have no grade)" in answer_of(here)
 
 
 def test_a_few_without_a_grade_and_as_many_on_both_sides_are_told_and_no_more(
@@ -464,7 +532,7 @@ def test_a_few_without_a_grade_and_as_many_on_both_sides_are_told_and_no_more(
     ask(backend, "once", "Question 40?", 0, memories=0)  # the last one with a grade counts
     ask(backend, "once more", "Question 40?", 0)
 
-    assert "Yes, 10 of 51 left out: no grade, 10 with memories, 9 without: +97.6 points" in answer_of(here)
+    assert "Yes, 41 of 51 questions (10 with and 9 without have no grade): +97.6 points" in answer_of(here)
 
 
 def no_grade(client: redis.Redis, shown: int, without: int) -> None:
@@ -496,7 +564,7 @@ def test_where_far_more_of_one_side_have_no_grade_chance_makes_no_fair_compariso
 
     found = answer_of(here)
 
-    assert "No fair comparison : 3 with and 10 without have no grade; the others -100.0 points" in found
+    assert "No fair comparison : 3 with and 10 without have no grade; those graded -100.0 points" in found
     assert "harm" not in found.lower()
     [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["agent"]]
     assert (row["no_grade"], row["no_grade_shown"], row["no_grade_without"], row["is_fair"]) == (13, 3, 10, False)
@@ -573,7 +641,7 @@ def test_where_none_was_ever_shown_there_is_no_difference(here: TestClient, back
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
 
     assert [(one["difference"], one["tasks"], one["shown_none"]) for one in rows] == [(None, 0, 12)] * 2
-    assert "too early: 10 more on a side, 12 left out as shown no memory" in text_of(here.get("/worth").text)
+    assert "too early: 10 more on a side, 0 of 12 questions (12 shown no memory)" in text_of(here.get("/worth").text)
 
 
 def test_rows_are_in_the_order_of_agent_and_kind(here: TestClient, backend: Backend, redis_client: redis.Redis) -> None:
