@@ -26,8 +26,7 @@ from pydantic import Field
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Examples, Message
 
-POOLS = "memshare:lift_pools"
-"""Set: the pools of which tasks were counted."""
+POOLS = "memshare:lift_pools"  # set: the pools of which tasks were counted
 COUNT_LIFT = Script(__file__, "lift")
 COUNT_NUMBER = Script(__file__, "how_many")
 NOTE_NO_GRADE = Script(__file__, "no_grade")

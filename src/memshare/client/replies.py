@@ -165,10 +165,7 @@ class HelpReply(Message):
     shown_none: int = Field(
         default=0, description="questions asked both ways and left out: with memories, none was shown"
     )
-    no_grade: int = Field(
-        default=0,
-        description="left out: questions asked both ways of which a side ended without a grade; tasks that have none",
-    )
+    no_grade: int = Field(default=0, description="left out for lack of a grade: questions asked both ways, or tasks")
     no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
     no_grade_without: int = Field(default=0, description="and those without a grade without memories")
     is_fair: bool = Field(
