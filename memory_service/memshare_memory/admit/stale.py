@@ -35,7 +35,7 @@ def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory |
 def _keeps_to(child: Memory, before: Memory, now: Memory) -> bool:
     """True if it was written from the text that a changed memory has now, or says what that says.
 
-    That of a pair is its answer; what was under way as the text changed was written from an earlier one.
+    The text of a pair is its answer; what was under way as it changed was written from an earlier one.
     """
     if not before.is_statement and said(before.answer) == said(now.answer):
         return True
@@ -71,7 +71,7 @@ class Derived:
         """Memories written from one, directly or through others, without it, as far as what `became` of it concerns
         them.
 
-        What becomes of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
+        A change of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
         what was found `right` in its place, what was written from that, and what rather says that, nor what keeps to
         what a changed one says `now`. With `shown`, all that was shown it, as far as is known, whatever that says by
         now.

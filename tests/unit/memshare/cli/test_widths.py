@@ -47,7 +47,7 @@ def test_prompt_and_answer_have_what_the_terminal_has(terminal: Terminal, width:
 def test_titles_stand_on_one_line_above_a_narrow_table(terminal: Terminal, width: int) -> None:
     found = lines(terminal, width, "memories", "untidy", "--pool", "poem")
 
-    assert "In 30 days shown to no task that was graded: 0" in found
+    assert "In 30 days without a verdict: 0" in found
 
 
 @WIDTHS
