@@ -56,7 +56,7 @@ class Derived:
 
     @cached_property
     def _trashed(self) -> dict[UUID, Memory]:
-        """What lies in the trash and was written from something."""
+        """Memories in the trash that were written from something."""
         return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
 
     def of(

@@ -204,9 +204,7 @@ def test_the_model_of_an_up_that_runs_is_not_taken_and_ctrl_c_ends_it_without_a_
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does
         try:
             said, errors = process.communicate(timeout=60)
-        except (
-            subprocess.TimeoutExpired
-        ):  # Python loses one that comes while it forks, as a person sees and types again
+        except subprocess.TimeoutExpired:  # Python loses one that comes while it forks
             os.killpg(process.pid, signal.SIGINT)
             said, errors = process.communicate(timeout=60)
 
