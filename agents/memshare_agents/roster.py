@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -34,6 +35,11 @@ class Kind(TomlForm):
     instructions: Text = Field(description="added to the agent's")
     recall: Mode | None = Field(default=None, description="where it differs from the agent's")
     claims: bool | None = Field(default=None, description="where it differs from the agent's")
+
+    @property
+    def version(self) -> str:
+        """The first 12 hex digits of the SHA-256 of its instructions."""
+        return sha256(self.instructions.encode()).hexdigest()[:12]
 
 
 class Agent(AgentPools, TomlForm):

@@ -147,6 +147,7 @@ class AnswerStage:
             quoted=said.quoted,
             reasoning=said.reasoning[:LONGEST_REASONING],
             notes=said.notes,
+            instructions_version=kind.version,
         )
         log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said)

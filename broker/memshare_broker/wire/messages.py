@@ -225,7 +225,8 @@ class Answer(Message):
 
     `quoted` is the memory whose answer it is, word for word, where there is no model. `verified` says whether a run in
     steps ended with a verified answer. `reasoning` is how the model came to it, and `notes` say in sentences what
-    became of the prompt: memories that did not fit into it, and a server that cut it.
+    became of the prompt: memories that did not fit into it, and a server that cut it. `instructions_version` is empty
+    in older ones.
     """
 
     task_id: str
@@ -243,6 +244,7 @@ class Answer(Message):
     quoted: Quoted | None = None
     reasoning: str = ""
     notes: tuple[str, ...] = ()
+    instructions_version: str = ""
 
 
 class Learnt(Message):

@@ -157,14 +157,11 @@ class HelpReply(Message):
     low: float | None
     high: float | None
     more: int | None = Field(default=None, description="tasks to come until there are some ten on each side")
-    days: float | None = Field(
-        default=None, description="of data of a day or more: that these take at the last day's rate"
-    )
+    days: float | None = Field(default=None, description="that these take at the last day's rate, after a day of data")
     missing: int = Field(default=0, description="questions, or tasks on the smaller side of what has both, below ten")
     asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
-    shown_none: int = Field(
-        default=0, description="questions asked both ways and left out: with memories, none was shown"
-    )
+    shown_none: int = Field(default=0, description="questions left out: with memories, none was shown")
+    changed: int = Field(default=0, description="and those asked before and after rubric or instructions changed")
     no_grade: int = Field(default=0, description="left out for lack of a grade: questions asked both ways, or tasks")
     no_grade_shown: int = Field(default=0, description="of these, those without a grade with memories")
     no_grade_without: int = Field(default=0, description="and those without a grade without memories")
@@ -178,6 +175,7 @@ class HelpReply(Message):
         default=None,
         description="by pool: graded tasks of a model that were shown three memories; from 20 on chance takes a number",
     )
+    fixed: dict[str, int] = Field(default={}, description="agents whose files fix how many memories are shown")
     needs: str | None = Field(default=None, description="what is missing, where no task counted, nor can")
     left_out: tuple[str, ...] = Field(
         default=(), description="of all tasks: what only copies memories, where a model of one's own has answered, too"
@@ -228,11 +226,12 @@ class HelpReply(Message):
         sides = f"{self.no_grade_shown:,} with and {self.no_grade_without:,} without have no grade"
         said = [sides] * bool(self.no_grade)
         if self.way == "same questions":
-            waiting = max((self.asked or 0) - self.in_all - self.shown_none, 0)
-            whole = self.in_all + self.shown_none + waiting
+            known = self.in_all + self.shown_none + self.changed
+            waiting = max((self.asked or 0) - known, 0)
             why = [f"{self.shown_none:,} shown no memory"] * bool(self.shown_none) + said
+            why += [f"{self.changed:,} asked before and after rubric or instructions changed"] * bool(self.changed)
             why += [f"{waiting:,} with one answer so far"] * bool(waiting)
-            said = [f"{self.tasks:,} of {whole:,} questions ({'; '.join(why)})"] * bool(why)
+            said = [f"{self.tasks:,} of {known + waiting:,} questions ({'; '.join(why)})"] * bool(why)
         if self.unfair:
             names = " and ".join(self.unfair) if len(self.unfair) <= FEW_NAMES else f"{len(self.unfair)} rows below"
             said.append(f"the {sum(self.unfair.values()):,} of {names} left out as no fair comparison")
@@ -280,10 +279,12 @@ class StatsReply(Message):
 
     @property
     def early(self) -> str:
-        """The pools in which chance has not begun, in words; empty where that is all of them, or none."""
+        """The pools in which chance has not begun, unless that is all of them, and agents in which it never does."""
         told = next((one.early for one in self.helps if one.has_begun), "")
         needed = f"Chance takes no number yet in pools with fewer than {BEGIN_AFTER} graded tasks shown three memories"
-        return told and f"{needed}: {told}."
+        fixed = [f"{name} fixes {number}" for one in self.helps for name, number in one.fixed.items()]
+        never = f"{', '.join(fixed)}; all are never withheld there."
+        return " ".join([f"{needed}: {told}."] * bool(told) + [never] * bool(fixed))
 
     def _parts(self, one: HelpReply) -> list[HelpReply]:
         """Itself, and of all tasks together the agents, kinds and models that its difference is about."""

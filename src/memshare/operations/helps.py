@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from statistics import NormalDist
-from typing import Any, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -67,7 +67,8 @@ class GradedAnswer(NamedTuple):
     """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds.
 
     `is_tried` is true if chance might have withheld memories of the `found`; `is_shown` if it was shown any, or no
-    answer says it. Without a score, `is_ended` is true if none is to come.
+    answer says it. Without a score, `is_ended` is true if none is to come. `versions` are those of the rubric and of
+    the instructions, as far as they are known.
     """
 
     task: AgentTask
@@ -78,15 +79,19 @@ class GradedAnswer(NamedTuple):
     found: int
     is_shown: bool
     is_ended: bool
+    versions: tuple[str | None, str | None]
 
 
 class AskedTwice(NamedTuple):
-    """A question with its last scores without memories and with some; None where that side ended without a grade."""
+    """A question with its last scores without memories and with some; None where that side ended without a grade.
+
+    `left_out` says why it does not count: it was shown no memory, or rubric or instructions changed between the sides.
+    """
 
     text: str
     before: float | None
     after: float | None
-    is_shown: bool
+    left_out: Literal["", "shown_none", "changed"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +103,7 @@ class Seen:
     no_grade: Sequence[CountedTasks]
     left_out: Set[str | None]
     withhold: float
-    fixed: Set[str]  # agents whose files say how many memories are shown
+    fixed: dict[str, int]  # agents that answered, and whose files say how many memories are shown
     needs: str | None
     begun: dict[str, int]
 
@@ -127,10 +132,14 @@ def _seen(backend: Backend, caller: Caller, pools: Set[str]) -> Seen:
     graded = {one.group for one in tasks if one.score is not None}
     models = {model for *_, model in graded} | {of.model or None for of, *_ in counted}
     left_out = models & STAND_INS if models - STAND_INS - {None} else set[str | None]()
+    cards = [card for worker in workers for card in worker.agents]
+    answered = {agent for agent, *_ in graded} | {of.agent for of, *_ in counted}
+    always = {one.pool for one in cards} - {one.pool for one in cards if one.memories is None}
     return Seen(
         tasks, counted, no_grade, left_out, backend.settings.withhold,
-        fixed={card.name for worker in workers for card in worker.agents if card.memories is not None},
-        needs=_needs(backend, workers, {agent for agent, *_ in graded}), begun=usual_in(client, pools, left_out),
+        fixed={one.name: one.memories for one in cards if one.memories is not None and one.name in answered},
+        needs=_needs(backend, workers, {agent for agent, *_ in graded}),
+        begun=usual_in(client, pools - always, left_out),
     )  # fmt: skip
 
 
@@ -139,7 +148,7 @@ def _same_questions(seen: Seen) -> Iterator[Row]:
 
     def row(group: Group, of: Sequence[Group]) -> Row:
         every = [pairs[name] for name in (*of, *([ALL] if group == ALL else []))]
-        strata = [[one for one in asked_twice if one.is_shown] for asked_twice in every]
+        strata = [[one for one in asked_twice if not one.left_out] for asked_twice in every]
         some = [one for stratum in strata for one in stratum]
         both = [(one.text, (one.before, one.after)) for one in some if one.before is not None is not one.after]
         scores = [of_both for _, of_both in both]
@@ -150,7 +159,8 @@ def _same_questions(seen: Seen) -> Iterator[Row]:
             [[(sum(one[at] is None for one in stratum), len(stratum)) for at in (2, 1)] for stratum in strata],
             difference,
         )
-        more |= {"no_grade": len(some) - len(both), "shown_none": sum(map(len, every)) - len(some)}
+        more |= {"no_grade": len(some) - len(both)}
+        more |= Counter(one.left_out for asked_twice in every for one in asked_twice if one.left_out)
         more |= {"missing": max(LEAST - len({text for text, _ in both}), 0)}
         if group == ALL:
             alone = [one for one in seen.tasks if one.task.memories == 0 and not one.task.remember]
@@ -174,7 +184,7 @@ def _by_chance(seen: Seen, way: Way) -> Iterator[Row]:
         more = _without_grade(
             [[(one.tasks, one.tasks + side.tasks) for side, one in sides] for sides in both], difference
         )
-        more |= {"begun": seen.begun} if is_told and group == ALL else {}
+        more |= {"begun": seen.begun, "fixed": seen.fixed} if is_told and group == ALL else {}
         if difference:
             shown, without = sums_of(compared)
             more |= zip(("mean", "mean_without"), (side.mean for side in standardised(compared)), strict=True)
@@ -292,6 +302,7 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
                     GradedAnswer(
                         task, group, total, records["submitted"], is_tried, count,
                         is_shown=not answer or bool(answer.get("memories")), is_ended=is_ended,
+                        versions=(score.get("rubric_version"), answer.get("instructions_version")),
                     )
                 )  # fmt: skip
     return sorted(found, key=lambda one: one.at, reverse=True)
@@ -300,20 +311,23 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
 def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[AskedTwice]]:
     """Each unremembered question of which both sides have ended; what nobody answered stands beside every model's.
 
-    Where no model answered either side, it is among `ALL` alone.
+    Of each side the last with a grade counts. Where no model answered either side, it is among `ALL` alone.
     """
-    last: defaultdict[tuple[Group, str], dict[bool | None, float | None]] = defaultdict(dict)
+    last: defaultdict[tuple[Group, str], dict[bool | None, GradedAnswer]] = defaultdict(dict)
     for one in tasks:
         if not one.task.remember and (one.is_ended or one.score is not None):
             sides, side = last[one.group, one.task.text], None if one.task.memories == 0 else one.is_shown
-            sides[side] = one.score if sides.get(side) is None else sides[side]
+            sides[side] = one if side not in sides or sides[side].score is None else sides[side]
     answered = {(*group[:2], text) for group, text in last if group[2]}
     pairs: defaultdict[Group, list[AskedTwice]] = defaultdict(list)
     for (group, text), own in last.items():
-        scores, of_nobody = {**last.get(((*group[:2], None), text), {}), **own}, group[2] is None
-        if None not in scores or len(scores) < 2 or (of_nobody and (*group[:2], text) in answered):
+        sides, of_nobody = {**last.get(((*group[:2], None), text), {}), **own}, group[2] is None
+        if None not in sides or len(sides) < 2 or (of_nobody and (*group[:2], text) in answered):
             continue
-        pairs[ALL if of_nobody else group].append(AskedTwice(text, scores[None], scores.get(True), True in scores))
+        before, after = sides[None], sides.get(True, sides[None])
+        versions = [{one, other} - {None, ""} for one, other in zip(before.versions, after.versions, strict=True)]
+        why = "shown_none" if True not in sides else "changed" if max(map(len, versions)) > 1 else ""
+        pairs[ALL if of_nobody else group].append(AskedTwice(text, before.score, after.score, why))
     return pairs
 
 

@@ -117,6 +117,19 @@ def test_an_answer_tells_how_the_model_reasoned_and_that_its_server_cut_the_prom
     assert OLLAMA in note
 
 
+def test_an_answer_knows_the_version_of_what_its_agent_was_told(memory: MemoryClient) -> None:
+    other = POEM.model_copy(update={"instructions": "Write in prose."})
+
+    def version(agent: Agent, kind: str) -> str:
+        answer = AnswerStage(agent, ScriptedChat("A lamp"), memory, 100).run("t", AgentTask(prompt="Lamp", kind=kind))
+        assert isinstance(answer.record, Answer)
+        return answer.record.instructions_version
+
+    told = version(POEM, "limerick")
+    assert told == version(POEM, "limerick")
+    assert len({told, version(POEM, "sonnet"), version(other, "limerick")}) == 3
+
+
 def test_the_model_is_shown_the_memories_best_last_under_the_instructions_of_the_kind(
     recall: Recall, memory: MemoryClient
 ) -> None:

@@ -70,9 +70,9 @@ def unanswered(backend: Backend, journey: str = "t1") -> None:
     record(backend, journey, "answer", far)
 
 
-def graded(backend: Backend, journey: str, total: float, model: str = MODEL) -> None:
+def graded(backend: Backend, journey: str, total: float, model: str = MODEL, version: str = "v1") -> None:
     score = Score(
-        total=total, threshold=81, accepted=total >= 81, criteria={}, rubric="logic", rubric_version="v1", model=model,
-        usage=Usage(prompt_tokens=500),
+        total=total, threshold=81, accepted=total >= 81, criteria={}, rubric="logic", rubric_version=version,
+        model=model, usage=Usage(prompt_tokens=500),
     )  # fmt: skip
     record(backend, journey, "score", score)

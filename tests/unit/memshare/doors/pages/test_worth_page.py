@@ -43,7 +43,9 @@ def ask(
     backend: Backend, journey: str, prompt: str, score: float | None, model: str = MODEL, found: int = 3, **fields: Any
 ) -> None:
     """A task, graded or not gradable; not to be remembered, unless it is said, and found so many memories."""
-    agent = fields.pop("agent", "logic")
+    agent, rubric, told = (
+        fields.pop(name, default) for name, default in (("agent", "logic"), ("rubric", "v1"), ("told", ""))
+    )
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
     began = entry(journey, "answer", agent)
     body = task.model_dump(mode="json", exclude_none=True)
@@ -51,13 +53,13 @@ def ask(
     answer = Answer(
         task_id=journey, agent=agent, kind="riddle", answer="A light.", model=model, retriever_version=0,
         memories=tuple(Shown(id=UUID(int=at), similarity=0.9) for at in range(fields.get("memories", found))),
-        usage=Usage(), seconds=0.1,
+        usage=Usage(), seconds=0.1, instructions_version=told,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
     if score is None:
         record(backend, journey, "score", Settlement(memory_id=None, outcome="not graded", reason="No right answer."))
     else:
-        graded(backend, journey, score)
+        graded(backend, journey, score, version=rubric)
 
 
 def ask_twice(backend: Backend, number: int, without: float, shown: float, model: str = MODEL) -> None:
@@ -367,7 +369,9 @@ def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_p
     found = answer_of(here)
     assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
     assert "questions that the pool has already say little" in found
-    assert f"Yes, 12 of 13 questions (1 with one answer so far): +58.3 points , of logic , answered by {MODEL}" in found
+    assert (
+        f"Yes: +58.3 points , of logic , answered by {MODEL} ; 12 of 13 questions (1 with one answer so far)" in found
+    )
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
@@ -408,9 +412,26 @@ def test_a_question_that_was_shown_no_memory_is_no_pair(here: TestClient, backen
     found = answer_of(here)
 
     assert "Mean 70.0 of 20 tasks with memories, 30.0 of 20 tasks without, asked the same questions" in found
-    assert "Yes, 20 of 33 questions (12 shown no memory; 1 with one answer so far): +40.0 points" in found
+    assert "Yes: +40.0 points" in found
+    assert "; 20 of 33 questions (12 shown no memory; 1 with one answer so far)" in found
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
     assert [(one["tasks"], one["shown_none"]) for one in rows] == [(20, 12)] * 2
+
+
+@pytest.mark.parametrize("what", ["rubric", "told"])
+def test_questions_between_which_rubric_or_instructions_changed_are_no_pairs(
+    here: TestClient, backend: Backend, what: str
+) -> None:
+    for number in range(12):
+        ask_twice(backend, number, 50, 50)
+    for number in range(20, 40):
+        ask(backend, f"before {number}", f"Question {number}?", 0, memories=0, **{what: "before"})
+        ask(backend, f"after {number}", f"Question {number}?", 100, **{what: "after"})
+
+    said = "12 of 32 questions (20 asked before and after rubric or instructions changed)"
+    assert f"It may be chance: +0.0 points , of logic , answered by {MODEL} ; {said}" in answer_of(here)
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+    assert [(one["tasks"], one["changed"], one["is_fair"]) for one in rows] == [(12, 20, True)] * 2
 
 
 def give_up(backend: Backend, number: int) -> None:
@@ -458,7 +479,7 @@ def test_what_is_no_fair_comparison_stays_out_of_all_together(here: TestClient, 
     found = answer_of(here)
 
     unfair = f"the 40 of unkd/riddle/{MODEL} left out as no fair comparison"
-    assert f"It may be chance, {unfair}: +0.0 points , of 1 of 2 agents: hard" in found
+    assert f"It may be chance: +0.0 points , of 1 of 2 agents: hard , answered by {MODEL} ; {unfair}" in found
     rows = {one["agent"]: one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"}
     assert {name: one["is_fair"] for name, one in rows.items()} == {None: True, "hard": True, "unkd": False}
     assert (rows[None]["tasks"], rows[None]["unfair"]) == (100, {f"unkd/riddle/{MODEL}": 40})
@@ -532,7 +553,10 @@ def test_a_few_without_a_grade_and_as_many_on_both_sides_are_told_and_no_more(
     ask(backend, "once", "Question 40?", 0, memories=0)  # the last one with a grade counts
     ask(backend, "once more", "Question 40?", 0)
 
-    assert "Yes, 41 of 51 questions (10 with and 9 without have no grade): +97.6 points" in answer_of(here)
+    assert (
+        f"Yes: +97.6 points , of logic , answered by {MODEL} ; 41 of 51 questions (10 with and 9 without have no grade)"
+        in answer_of(here)
+    )
 
 
 def no_grade(client: redis.Redis, shown: int, without: int) -> None:
@@ -553,7 +577,8 @@ def test_tasks_that_chance_chose_and_nobody_graded_are_told_on_their_side(
         "logic", "last", 0.0, TaskGroup("all withheld", "logic", "riddle", MODEL), withheld=True
     )
 
-    assert "Yes, 31 with and 4 without have no grade: +100.0 points" in answer_of(here), "as large a share of each side"
+    said = "; 31 with and 4 without have no grade"
+    assert f"Yes: +100.0 points , of logic , answered by {MODEL} {said}" in answer_of(here), "as large a share of each"
 
 
 def test_where_far_more_of_one_side_have_no_grade_chance_makes_no_fair_comparison(
@@ -587,6 +612,23 @@ def test_chance_begins_in_each_pool_by_itself(here: TestClient, redis_client: re
     assert "Chance takes no number yet in pools with fewer than 20 graded tasks shown three memories: 7 in poem" in page
     [every] = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "all withheld"]
     assert (every["begun"]["logic"], every["begun"]["poem"]) == (20, 7)
+
+
+def test_of_an_agent_that_fixes_the_number_it_is_said_that_all_are_never_withheld(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    for place in range(20):
+        HowMany(redis_client).count("logic", "riddle", str(place), 50.0, Examples(model=MODEL, number=3))
+    ask(backend, "t1", "Fixed?", 100, agent="poem", remember=True)
+    free = AgentCard(name="logic", kinds=("riddle",), pool="logic", rubric="logic", model=MODEL)
+    fixed = [free.model_copy(update={"name": name, "pool": "poem", "memories": 3}) for name in ("poem", "unused")]
+    about = {"pid": 1, "incarnation": "life", "queues": ("logic", "poem"), "agents": (free, *fixed)}
+    announce(redis_client, Presence(node="agent@x", scorer_model=MODEL, **about))
+
+    page = text_of(here.get("/worth").text)
+
+    assert "poem fixes 3; all are never withheld there." in page
+    assert "Chance takes no number yet" not in page
 
 
 def test_the_figure_names_the_agents_that_it_is_about(
