@@ -21,6 +21,7 @@ from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.lessons import Compared
 from memshare_broker.wire.messages import Usage
 from memshare_concepts.reviews import Card, CardStore
+from memshare_memory.belief.lift import LiftSums, TaskGroup
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from tests.browser.people import (
@@ -215,6 +216,16 @@ def test_hostile_texts_are_shown_as_text_on_every_page(browser: Browser, deploym
     deployment.client.dead_letters.drop(deployment.client.dead_letters.get("given-up-3"))
 
 
+def compare_unfairly(deployment: Deployment) -> None:
+    """Tasks of which far more have no grade with memories, which *Does it help* says at length."""
+    group = TaskGroup("all withheld", "logic", "riddle", "openai:scripted")
+    with connect(deployment.settings.redis) as client:
+        for number in range(60):
+            LiftSums(client).note("logic", f"unfair {number}", group, withheld=False)
+        for number in range(40):
+            LiftSums(client).count("logic", f"graded {number}", number, group, withheld=number % 2 == 0)
+
+
 def contradict_no_more(deployment: Deployment, *memories: UUID) -> None:
     with connect(deployment.settings.redis) as client:
         Conflicts(client).drop("logic", memories)
@@ -228,6 +239,7 @@ def test_every_screen_can_be_read_by_everybody_and_fits(
     one, other = add(deployment, "buoys are green", "buoys are red")
     contradict(deployment, one, other, "One says green, the other red.")
     bury(deployment, "given-up-4", "The model refused this one.")
+    compare_unfairly(deployment)
     task = deployment.client.submit("logic", "About buoys are green", kind="riddle").id
     deployment.settled(task)
     options: dict[str, Any] = {"viewport": PHONE} if size == "phone" else {}
