@@ -82,6 +82,9 @@ class GradedAnswer(NamedTuple):
     versions: tuple[str | None, str | None]
 
 
+Reason = Literal["", "shown_none", "changed"]
+
+
 class AskedTwice(NamedTuple):
     """A question with its last scores without memories and with some; None where that side ended without a grade.
 
@@ -91,7 +94,7 @@ class AskedTwice(NamedTuple):
     text: str
     before: float | None
     after: float | None
-    left_out: Literal["", "shown_none", "changed"]
+    left_out: Reason
 
 
 @dataclass(frozen=True)
@@ -326,7 +329,7 @@ def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[AskedTwice]]:
             continue
         before, after = sides[None], sides.get(True, sides[None])
         versions = [{one, other} - {None, ""} for one, other in zip(before.versions, after.versions, strict=True)]
-        why = "shown_none" if True not in sides else "changed" if max(map(len, versions)) > 1 else ""
+        why: Reason = "shown_none" if True not in sides else "changed" if max(map(len, versions)) > 1 else ""
         pairs[ALL if of_nobody else group].append(AskedTwice(text, before.score, after.score, why))
     return pairs
 
