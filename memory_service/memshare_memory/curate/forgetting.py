@@ -304,6 +304,7 @@ class Forgetting:
             meant = Selection.find(recall.store, self._trash, forget)
             shown_again = self._take_out(recall, meant, keeps=False)
             self._trash.drop([*meant.there, *meant.trashed])
+            self._promotions.drop([*meant.there, *meant.trashed], purged=True)
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)
                 self._promotions.take_back(forget.submitter, self._given.credited_by(forget.submitter))

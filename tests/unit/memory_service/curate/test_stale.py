@@ -374,6 +374,24 @@ def test_a_grade_that_does_not_know_what_is_right_shows_nothing_again_that_rests
 
 
 @pytest.mark.parametrize("is_loser", [True, False])
+def test_what_a_grade_hid_that_knew_a_decision_is_shown_again_once_that_is_taken_back(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory, is_loser: bool
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    other, hidden = other_statement(curate), statement if is_loser else derived
+    say(curate, other, curate.get(statement.id), other)
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+    low = graded(recall, hidden.prompt or "", hidden.answer, score=10)
+    settle.run("regraded", as_pair(RegradePair, low, model=None, memory_id=hidden.id, known=(other.answer,)))
+    assert (curate.get(hidden.id).status, curate.get(hidden.id).score) == ("hidden", 10)
+
+    say(curate, None, curate.get(statement.id), other)
+
+    assert (curate.get(hidden.id).status, curate.get(hidden.id).score) == ("active", None)
+    assert curate.get(hidden.id).why_hidden is None
+
+
+@pytest.mark.parametrize("is_loser", [True, False])
 def test_no_new_answer_takes_the_place_of_what_a_person_found_wrong_or_what_rests_on_that(
     curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, is_loser: bool
 ) -> None:
