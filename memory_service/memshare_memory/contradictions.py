@@ -324,7 +324,7 @@ def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory], a
             asked[other.id].add(memory.id)
         if others:
             # A text that is back has to be compared again, so how often it was changed counts, too.
-            told = (f"{one.id} {one.created} {len(one.history)} {one.key} {one.answer}" for one in (memory, *others))
+            told = (f"{m.id} {m.created} {len(m.history)} {m.key} {m.answer}" for m in (memory, *others))
             journey = str(derived_id("compare", again, *told))
             messages.append(comparison(journey, memory, others)._replace(journey=journey))
     return messages

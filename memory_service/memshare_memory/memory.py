@@ -181,8 +181,9 @@ class Memory(Message):
         """This memory, shown again and not graded, if a grade hid it that knew what a person decided."""
         if self.status != "hidden" or self.why_hidden != KNEW_BETTER:
             return self
-        none = {"score": None, "criteria": {}, "rubric_version": None}
-        return self.model_copy(update={**none, "status": "stale" if self.because else "active", "why_hidden": None})
+        status = "stale" if self.because else "active"
+        grade: dict[str, object] = {"score": None, "criteria": {}, "rubric_version": None}
+        return self.model_copy(update={**grade, "status": status, "why_hidden": None})
 
     def as_stale_as(self, known: Memory | None) -> Memory:
         """This memory, stale if the one that is known under its id is so, and says the same."""

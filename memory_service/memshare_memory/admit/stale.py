@@ -56,7 +56,7 @@ class Derived:
         self._client = client
         self._worths = Worths(client)
         self.shown_again = list[Memory]()
-        """What is active again, as far as this freed it: it is compared with what came meanwhile."""
+        """Memories that this let be active again: they are compared with what came meanwhile."""
 
     @cached_property
     def _trashed(self) -> dict[UUID, Memory]:

@@ -114,9 +114,10 @@ class Promotions:
 
         That they were promoted stays until they are `purged`, as it can be taken back.
         """
-        if names := [*memories]:
-            found = [(name, self.of(name)) for name in names]
-            if over := [str(name) for name, one in found if purged or not (one and one.said == "promoted")]:
+        if names := [str(memory) for memory in memories]:
+            texts = zip(names, self._client.hmget(PROMOTIONS, names), strict=True)
+            found = {name: Proposal.model_validate_json(text) for name, text in texts if text}
+            if over := [name for name, proposal in found.items() if purged or proposal.said != "promoted"]:
                 self._client.hdel(PROMOTIONS, *over)
             self._client.delete(*(f"{HELPED}{name}" for name in names))
 
