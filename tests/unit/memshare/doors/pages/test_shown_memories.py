@@ -144,6 +144,25 @@ def test_the_figures_of_what_was_shown_say_the_same_as_who_is_blamed(
     assert (told["share"], told["follows"]) == (0.0, False)
 
 
+def test_a_short_pair_that_is_said_in_a_sentence_is_blamed_and_followed_wholly(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    pairs = [
+        NewMemory(pool="logic", prompt="Who bakes?", answer=one, new_pool=True) for one in ("Arne Lund", "Ida Moe")
+    ]
+    own, other = map(str, memory.add(pairs))
+    answered(backend, other, own, text="The baker of the bakery is Arne Lund.")
+
+    page = here.post("/journeys/t1/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+
+    assert here.get("/v1/journeys/t1").json()["feedback"] == {own: 0.0}
+    assert "Followed by the answer 100%" in card_of(page, own)
+    assert "Followed by the answer 0%" in card_of(page, other)
+    assert "the wrong answer followed it most" in card_of(page, own)
+    [told] = here.get(f"/v1/memories/{own}/shown").json()["journeys"]
+    assert (told["share"], told["follows"]) == (1.0, True)
+
+
 def test_of_a_memory_that_is_gone_for_good_nothing_is_denied(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:
