@@ -120,7 +120,7 @@ def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
     if new := own - asked:
         units = {unit for each in same for unit in _units(text)[each]}
         is_told = (new - units or new) - numbers <= said and new & numbers <= same
-        return is_told and not (_is_of_others(pair, prompt) and new <= numbers)
+        return is_told and not (_is_of_others(pair, prompt) and new <= numbers | units)
     if len(own) >= _SHORT or not telling(pair.prompt or "").keys() <= asked:
         return False
     told, names = said - _NO, own - _NO

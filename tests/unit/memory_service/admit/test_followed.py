@@ -178,6 +178,7 @@ NAMES = "SELECT name FROM author"
         ("How far is it?", "17 km", "How long is the way?", "It is 17 kilometres.", True),
         ("How far is it?", "17 km", "How long is the way?", "It is 17 miles.", False),
         ("What is 40 and 2?", "42", "What is 6 times 7?", "6 times 7 is 42.", False),
+        ("What are 40 plus 2?", "42 euros", "What are 6 times 7?", "6 times 7 is 42.", False),
         ("When?", "It opens at 8 in summer.", "When does it open?", "In summer the mill opens at 8.", True),
         ("When?", "It opens at 8 in summer.", "When does it open?", "In summer the mill opens at 9.", False),
         (DOGS, "No.", DOGS, "No, dogs are not allowed there.", True),
