@@ -56,7 +56,7 @@ def test_a_contradiction_needs_somebody_until_a_person_has_decided(
     assert here.get("/v1/needs").json() == {"total": 0, "needs": [], "missing": []}
     assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, None)]
 
-    here.post("/v1/conflicts", json={"memories": ids, "contradict": True, "right": ids[1]})
+    here.post("/v1/conflicts", json={"memories": ids, "right": ids[1]})
     assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, ids[1])]
     nonsense = {"memories": ids, "contradict": False, "right": ids[1]}
     assert here.post("/v1/conflicts", json=nonsense).status_code == 422
