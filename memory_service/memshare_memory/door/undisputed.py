@@ -12,14 +12,14 @@ from memshare_memory.memory import Memory, said
 def undisputed(memories: MemoryClient, ids: Sequence[UUID]) -> list[Memory]:
     """The memories with these ids, without words that lost to another memory, and without both of any two that people
     stand for and that contradict each other, as long as nobody decided which is right."""
-    judged = {one.memory.id: one for one in memories.judge(ids)}
-    asked = [each for one in judged.values() for each in one.conflicts]
-    rivals = {one.memory.id: one.memory for one in memories.judge(asked)}
+    judged = {each.memory.id: each for each in memories.judge(ids)}
+    against = [rival for each in judged.values() for rival in each.conflicts]
+    rivals = {each.memory.id: each.memory for each in memories.judge(against)}
     out = set[str]()
-    for one in judged.values():
-        for rival in (rivals[each] for each in one.conflicts if each in rivals):
-            is_open = rival.id not in one.lost_to + one.won_over and rival.is_a_persons and rival.status == "active"
-            out |= {said(rival.answer)} if rival.id in one.won_over or is_open else set()
-            out |= {said(one.memory.answer)} if rival.id in one.lost_to or is_open else set()
-    there = (judged[each].memory for each in ids if each in judged)
-    return [one for one in there if said(one.answer) not in out]
+    for memory in judged.values():
+        for rival in (rivals[each] for each in memory.conflicts if each in rivals):
+            has_won, has_lost = rival.id in memory.won_over, rival.id in memory.lost_to
+            is_open = not has_won and not has_lost and rival.is_a_persons and rival.status == "active"
+            out |= {said(rival.answer)} if has_won or is_open else set()
+            out |= {said(memory.memory.answer)} if has_lost or is_open else set()
+    return [judged[each].memory for each in ids if each in judged and said(judged[each].memory.answer) not in out]
