@@ -7,10 +7,12 @@ import re
 from uuid import UUID
 
 import pytest
+import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.wire.grades import PROGRAM
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
@@ -116,6 +118,45 @@ def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_righ
     assert f"not shown: memory {str(other)[:8]} was found right" in lost
     assert "contradicted" not in lost + won
     assert "not shown: memory" not in won
+
+
+def test_a_rejected_answer_that_follows_one_of_two_that_contradict_each_other_leads_to_the_decision(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [other] = memory.add([NewMemory(pool="logic", prompt="red lamp by the sea", answer="A star.")])
+    both = UUID(shelf["logic"]), other
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 5)
+
+    def advice() -> tuple[bool, bool]:
+        page = here.get("/journeys/t1").text
+        decide = "Two memories contradict each other about this: decide which is right and ask again."
+        is_linked = '<a href="/inbox?kind=conflict">decide which is right</a>' in page
+        assert is_linked == (decide in text_of(page))
+        return is_linked, "If the memory is wrong, forget it" in page
+
+    assert advice() == (False, True)
+    Conflicts(redis_client).judge("logic", *both, "contradict")
+    assert advice() == (True, False)
+    assert "A star." in here.get("/inbox?kind=conflict").text
+    memory.decide(ConflictDecision(memories=both, right=both[0]))
+    assert advice() == (False, True)
+
+
+def test_who_calls_an_answer_wrong_that_was_graded_well_is_not_sent_to_its_grade(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    for journey, text, total in (("t1", "Nothing.", 90), ("t2", "Nothing.", 20), ("t3", "A light.", 90)):
+        answered(backend, shelf["logic"], journey=journey, text=text)
+        graded(backend, journey, total)
+
+    def said(journey: str) -> str:
+        page = here.post(f"/journeys/{journey}/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+        return text_of(page[page.index('<p class="notice bad">') :].split("</p>")[0])
+
+    assert said("t1") == "You said that this answer is wrong. It follows none of the memories."
+    assert said("t2") == "You said that this answer is wrong. It follows none of the memories: look at the grade."
+    assert said("t3") == "You said that this answer is wrong; it follows this memory closely."
 
 
 def test_the_figures_of_what_was_shown_say_the_same_as_who_is_blamed(
