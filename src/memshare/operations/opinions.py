@@ -225,6 +225,12 @@ def is_wrong(journey: JourneyReply) -> bool:
     return journey.score is not None and not journey.score.accepted
 
 
+def is_disputed(backend: Backend, found: MemoryReply | None) -> bool:
+    """True if a memory that tasks are shown contradicts one, and nobody has decided which is right."""
+    undecided = set(found.conflicts) - {*found.lost_to, *found.won_over} if found else set()
+    return any(one.memory.status == "active" for one in backend.client.memories.judge([*undecided]))
+
+
 def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> list[UUID]:
     """The memories that tasks are shown and that say to a like prompt what a person found wrong, the `source` first."""
     if journey.opinion is None or not journey.opinion.is_wrong or not caller.may("curate"):

@@ -523,3 +523,36 @@ def test_a_task_does_not_bring_back_what_lost_with_another_full_stop(
     )
 
     assert outcome.ended == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "written"),
+    [
+        ("Arne Lund", "Ida Moe", "The baker of the Rye bakery is Arne Lund."),
+        ("1234", "5678", "The code is 1234."),
+    ],
+)
+def test_what_says_in_a_sentence_a_short_answer_that_was_found_wrong_is_stale(
+    curate: Curate, recall: Recall, wrong: str, right: str, written: str
+) -> None:
+    loser, winner = (
+        wrote(recall, f"What is it {when}?", answer=one) for when, one in (("now", wrong), ("so far", right))
+    )
+    child = wrote(recall, "So what is it?", loser, answer=written)
+
+    say(curate, winner, loser, winner)
+    assert curate.get(child.id).status == "stale"
+
+    say(curate, None, loser, winner)
+    assert curate.get(child.id).status == "active"
+
+
+def test_what_was_written_from_a_statement_stays_where_an_edit_only_adds_words(curate: Curate, recall: Recall) -> None:
+    [hut] = curate.add([NewMemory(pool="poem", answer="The hut has 12 beds.")])
+    child = wrote(recall, "How many beds?", curate.get(hut), answer="There are 12 beds in the hut.")
+
+    curate.edit(Edit(id=hut, answer="The hut has 12 beds and a garden."))
+    assert curate.get(child.id).status == "active"
+
+    curate.edit(Edit(id=hut, answer="The hut has 15 beds and a garden."))
+    assert curate.get(child.id).status == "stale"
