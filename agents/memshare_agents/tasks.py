@@ -29,7 +29,7 @@ from memshare_memory.belief.lift import USUAL, HowMany, LiftSums, tries
 from memshare_memory.contradictions import NEAR_CURATED
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
-from memshare_memory.memory import said
+from memshare_memory.door.undisputed import undisputed
 from memshare_memory.stores.store import Where
 
 log = logging.getLogger(__name__)
@@ -170,14 +170,10 @@ class AnswerStage:
         return Outcome(answer, judged, "unverified", counted, kept)
 
     def _known(self, found: Sequence[Found]) -> tuple[str, ...]:
-        """The answers to nearly the same prompt that people brought in, without the words that lost to one of them."""
-        near = [one.memory for one in found if one.similarity >= NEAR_CURATED and one.memory.task_id is None]
-        near = [one for one in near if one.prompt is not None]
-        if len(near) > 1:
-            beaten = [each for one in self.memory.judge([each.id for each in near]) for each in one.won_over]
-            lost = {said(one.memory.answer) for one in self.memory.judge(beaten)}
-            near = [one for one in near if said(one.answer) not in lost]
-        return tuple(one.answer[:LONGEST_TEXT] for one in near)[:MOST_KNOWN]
+        """The undisputed answers to nearly the same prompt that people brought in."""
+        near = [one for one in found if one.similarity >= NEAR_CURATED and one.memory.task_id is None]
+        known = undisputed(self.memory, [one.memory.id for one in near if one.memory.prompt is not None])
+        return tuple(one.answer[:LONGEST_TEXT] for one in known)[:MOST_KNOWN]
 
     def _examples(self, journey: str, task: AgentTask) -> Examples | None:
         """How many memories are to be shown, where that is learnt: nobody says it, and one call of a model answers."""

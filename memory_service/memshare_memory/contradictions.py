@@ -314,8 +314,8 @@ def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: 
                     conflicts.judge(copied.pool, copied.id, against.id, verdict)
 
 
-def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -> list[NextMessage]:
-    """The messages that ask for comparisons of memories which were written just now; every two of them once."""
+def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory], again: str = "") -> list[NextMessage]:
+    """The messages that ask for comparisons of memories, written or shown `again` just now; each two once."""
     asked: defaultdict[UUID, set[UUID]] = defaultdict(set)
     messages = []
     for memory, near in _with_near(store, [memory for memory in memories if memory.status == "active"]):
@@ -324,8 +324,8 @@ def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory]) -
             asked[other.id].add(memory.id)
         if others:
             # A text that is back has to be compared again, so how often it was changed counts, too.
-            said = (f"{each.id} {len(each.history)} {each.key} {each.answer}" for each in (memory, *others))
-            journey = str(derived_id("compare", *said))
+            told = (f"{m.id} {m.created} {len(m.history)} {m.key} {m.answer}" for m in (memory, *others))
+            journey = str(derived_id("compare", again, *told))
             messages.append(comparison(journey, memory, others)._replace(journey=journey))
     return messages
 

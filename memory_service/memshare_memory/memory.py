@@ -23,6 +23,7 @@ Mode = Literal["dense", "hybrid"]
 Became = Literal["changed", "forgotten", "found wrong", "found wrong by its check"]
 """Change of a memory that makes stale what was written from it; what was forgotten does so of statements alone."""
 FAILED: Became = "found wrong by its check"
+KNEW_BETTER = "its grade, which knew what people found right, was too low"  # why it is hidden
 
 KNOWLEDGE = "knowledge"  # the kind of a statement, which may have the question that it answers as its prompt
 FLOOR = 0.4  # of credibility; a memory below it is not shown
@@ -173,7 +174,16 @@ class Memory(Message):
         if left == self.because:
             return self
         status = "active" if self.status == "stale" and not left else self.status
-        return self.model_copy(update={"status": status, "because": left})
+        changed = self.model_copy(update={"status": status, "because": left})
+        return changed if left else changed.without_that_grade()
+
+    def without_that_grade(self) -> Memory:
+        """This memory, shown again and not graded, if a grade hid it that knew what a person decided."""
+        if self.status != "hidden" or self.why_hidden != KNEW_BETTER:
+            return self
+        status = "stale" if self.because else "active"
+        grade: dict[str, object] = {"score": None, "criteria": {}, "rubric_version": None}
+        return self.model_copy(update={**grade, "status": status, "why_hidden": None})
 
     def as_stale_as(self, known: Memory | None) -> Memory:
         """This memory, stale if the one that is known under its id is so, and says the same."""

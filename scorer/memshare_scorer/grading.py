@@ -164,6 +164,10 @@ KNOWN = """\
 `known` has answers to nearly the same prompt that people stand for. If `answer` says what cannot be true together \
 with one of them, it is wrong, however well it is written: every mark that it would earn by being right is 0."""
 
+NONE_EXCLUDES = """\
+People stand for each of `known`, so none of them excludes another: where `answer` says what one of them says, it is \
+right there, whatever another one says."""
+
 AGAIN = """\
 A grader was unsure of this pair. So choose for each criterion the band that fits the answer best, and give the range \
 of marks within that band, no wider."""
@@ -312,7 +316,8 @@ def conversation(
     explained = {one.name: [one.points, one.explanation] for one in criteria}
     if banded:
         explained = {one.name: [one.points, one.description, one.banded().model_dump()] for one in criteria}
-    parts = [INSTRUCTIONS.format(domain=rubric.domain), *([KNOWN] if pair.known else []), *([AGAIN] if banded else [])]
+    beside = [KNOWN, NONE_EXCLUDES][: len(pair.known)]
+    parts = [INSTRUCTIONS.format(domain=rubric.domain), *beside, *([AGAIN] if banded else [])]
     document = {name: value for name, value in pair._asdict().items() if name != "known" or value}
     return structured.conversation("\n\n".join(parts), {"criteria": explained, **document})
 

@@ -62,6 +62,7 @@ def is_blank(text: str) -> bool:
 GZIP = b"\x1f\x8b"
 _UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
 _WORKBOOK = 'a workbook, or another zip file. Save a workbook as "CSV UTF-8". Save a document as text or PDF.'
+_CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # no text of any encoding of bytes has these
 _MARKS = {
     b"PK\x03\x04": _WORKBOOK,  # .xlsx, and the next is .xls of before
     b"\xd0\xcf\x11\xe0": _WORKBOOK,
@@ -82,12 +83,14 @@ def decode(raw: bytes, name: str) -> str:
         if raw.startswith(mark):
             raise BadInput(f"{name} is {said}")
     try:
-        is_utf16 = raw.count(b"\0") * 4 > len(raw)  # which does not say so
+        is_utf16 = max(raw[at::2].count(b"\0") for at in (0, 1)) * 4 > len(raw)  # which does not say so
         text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0") if is_utf16 else -1
     except UnicodeDecodeError as error:
         wrong = error.start
     if wrong < 0:
         return text
+    if not is_utf16 and _CONTROLS.search(raw):
+        raise BadInput(f"{name} is no text: it is a picture, or a file of another kind. Expected is text in UTF-8.")
     line, column = raw.count(b"\n", 0, wrong) + 1, wrong - raw.rfind(b"\n", 0, wrong)
     encoding = "WINDOWS-1252" if raw[wrong] else "UTF-16LE"
     raise BadInput(

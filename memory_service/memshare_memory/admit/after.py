@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -35,11 +36,11 @@ from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.stale import Derived
 from memshare_memory.belief.bandit import WaitingEvidence
 from memshare_memory.belief.trust import retriever_key
-from memshare_memory.contradictions import Conflicts, comparison, decide_as_copies, rivals_of
+from memshare_memory.contradictions import Conflicts, comparison, comparisons, decide_as_copies, rivals_of
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import MASK, Recall, masked, sparse_of
-from memshare_memory.stores.store import Vectors, by_ids
+from memshare_memory.stores.store import Store, Vectors, by_ids
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +128,14 @@ def after_written(
         yield comparison(journey, memory, others)._replace(journey=journey)
     if concepts:
         yield extraction(memory, journey)
+
+
+def after_return(
+    store: Store, client: redis.Redis, memories: Iterable[Memory], of: str | None = None
+) -> list[NextMessage]:
+    """The messages that have memories which are shown again compared with what came meanwhile; of a journey, once."""
+    there = by_ids(store, {one.id for one in memories}).values()
+    return comparisons(store, client, [*there], of or repr(time.time()))
 
 
 class Admitted(NamedTuple):

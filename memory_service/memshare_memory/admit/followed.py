@@ -40,6 +40,14 @@ _SAYS_LITTLE = frozenset(
 )
 """Words that are in most texts, whatever these are about."""
 _NOT = frozenset(("not", "never", "cannot", "t"))  # "t" as in "isn't"
+_NO = _NOT | {"no"}
+_FORMAL = re.compile(
+    r"[{}\[\]`\\|_]|\w\(|;\s*$|<[\w/]|(^|\s)--?[a-z]"
+    r"|\b(select\b(?s:.*)|delete)\sfrom\b|\binsert\sinto\b|\bupdate\s\w+\sset\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Marks of a language that a program reads, of which texts about anything have words in common."""
+_SHORT = 6  # words that tell something; with fewer a pair is followed as a statement is
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _IN_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), 2)}
 
@@ -62,29 +70,78 @@ def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
 
 
 def follows(answer: str, memory: Memory, prompt: str) -> bool:
-    """True if an answer to a prompt follows a memory, as that is or was: a pair by its runs of words.
+    """True if an answer to a prompt follows a memory, as that is or was.
 
     It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
-    where the answer has none, by all of its words, and "Yes." by what the statement says being asked. Neither is
-    followed where the answer has other numbers, or another one beside the same word, but for a pair that answers a
-    prompt with others. A number that is all they have in common has the same unit in both, or none in one of them.
+    where the answer has none, by all of its words, and "Yes." or "No." by what the statement says being asked. It
+    follows a pair by its runs of words, or by all words that the prompt does not have. Neither is followed where the
+    answer has other numbers, or another one beside the same word, but for a pair that answers a prompt with others. A
+    number that is all they have in common has the same unit in both, or none in one of them.
     """
-    asked, said = telling(prompt).keys() | {"no", "not"}, telling(answer).keys()
-    is_of_others = bool(_numbers(memory.prompt or "") - asked)
+    asked, said = telling(prompt).keys() | _NO, telling(answer).keys()
+    is_of_others = _is_of_others(memory, prompt)
 
     def is_followed(text: str) -> bool:
         if _denies(answer, text, prompt) and (memory.is_statement or not is_of_others):
             return False
-        if not memory.is_statement:
-            return followed(answer, [text]) is not None
         own = telling(text).keys()
         new = own - asked
+        if not memory.is_statement:
+            is_short = len(own) < _SHORT and not _is_formal(text)
+            by_runs = not is_short or is_of_others or not new or bool(new & said)  # else they repeat the question
+            return (by_runs and followed(answer, [text]) is not None) or _says_all(answer, text, memory, prompt)
         if said <= asked:
-            return said <= own and bool(said or not new)
+            told = said - _NO
+            says_so = _says_no(text) if _says_no(answer) else bool(told) or not _says_no(text) or _says_no(prompt)
+            return says_so and told <= own and bool(told or not new)
         common = (new or own) & said
         return bool(common - _numbers(text) or common & _same_numbers(answer, text))
 
     return any(map(is_followed, _texts(memory)))
+
+
+def share_in(answer: str, memory: Memory, prompt: str) -> float:
+    """How much of what a memory says an answer to a prompt has that follows it: of a pair all, also in other words."""
+    if not memory.is_statement and _says_all(answer, memory.answer, memory, prompt):
+        return 1.0
+    return shares_in_common(answer, [memory.answer])[0]
+
+
+def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
+    """True if an answer says all that the text of a pair tells beyond the prompt, with the same numbers.
+
+    A number alone says nothing where the pair answers a prompt with others. A short text that tells no more than the
+    prompt, as "Yes." or a name in it, is followed where that asks the same.
+    """
+    asked, said, own = telling(prompt).keys() | _NO, telling(answer).keys(), telling(text).keys()
+    if _is_formal(text) or (_denies(answer, text, prompt) and not _is_of_others(pair, prompt)):
+        return False
+    numbers, same = _numbers(text), _same_numbers(answer, text)
+    if new := own - asked:
+        units = {unit for each in same for unit in _units(text)[each]}
+        is_told = (new - units or new) - numbers <= said and new & numbers <= same
+        return is_told and not (_is_of_others(pair, prompt) and new <= numbers | units)
+    if len(own) >= _SHORT or not telling(pair.prompt or "").keys() <= asked:
+        return False
+    told, names = said - _NO, own - _NO
+    if told and names:
+        return names <= said or told <= own
+    return _says_no(answer) == _says_no(text) and (told <= asked or tokens(answer)[:1] == tokens(text)[:1])
+
+
+def _is_formal(text: str) -> bool:
+    """True if a program reads it, unless it is a word or two, as a name of a command is."""
+    is_long = len(tokens(text)) >= RUN or text.lstrip().startswith(("{", "["))
+    return is_long and _FORMAL.search(text) is not None
+
+
+def _is_of_others(memory: Memory, prompt: str) -> bool:
+    """True if a memory answers a prompt with other numbers."""
+    return bool(_numbers(memory.prompt or "") - telling(prompt).keys())
+
+
+def _says_no(text: str) -> bool:
+    return not _NO.isdisjoint(_words(text))
 
 
 def _denies(answer: str, text: str, prompt: str) -> bool:
@@ -192,13 +249,15 @@ def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
 def says_as_now(memory: Memory, before: Memory, now: Memory) -> bool:
     """True if a memory says nothing of another's text `before` that this does not say `now`, nor denies that.
 
-    Of a statement it also has to say what only that text has: another may leave out what is new.
+    Of a statement that did not only get more words it also has to say what only that text has: another may leave out
+    what is new.
     """
     own, old, new = (telling(one.answer).keys() for one in (memory, before, now))
     runs, then, still = map(_runs, (memory.answer, before.answer, now.answer))
     if own & old - new or runs & then - still or _denies(memory.answer, now.answer, memory.prompt or ""):
         return False
-    return not before.is_statement or bool(own & new - old)
+    got_more = old <= new and _says_no(before.answer) == _says_no(now.answer)
+    return not before.is_statement or got_more or bool(own & new - old)
 
 
 def telling(text: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Settlement, SettlementOutcome, VerdictTask
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, is_stale_as, keep_learnt
-from memshare_memory.admit.after import Lessons, after_admission, after_written, for_evidence
+from memshare_memory.admit.after import Lessons, after_admission, after_return, after_written, for_evidence
 from memshare_memory.admit.crediting import Credited, Crediting, is_from_outside, of_own_pool
 from memshare_memory.admit.followed import followed, that_helped
 from memshare_memory.admit.seeds import note_seeds
@@ -27,7 +27,7 @@ from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, tries
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
-from memshare_memory.memory import Memory, memory_id
+from memshare_memory.memory import KNEW_BETTER, Memory, memory_id
 from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
@@ -71,7 +71,7 @@ class SettleStage:
     def run(self, journey: str, graded: GradedTask) -> Outcome:
         """Store the pair, or say why not; what is stored may become a lesson for the retriever."""
         if isinstance(graded.task, RegradePair):
-            return _regrade(self._pool, self._client, graded.task, graded.score)
+            return _regrade(journey, self._pool, self._client, graded.task, graded.score)
         if not graded.task.remember:
             note_unremembered(self._client, journey)
             return _ended("not kept", "the task was submitted with remember=false: it was graded, and that is all")
@@ -236,7 +236,7 @@ def _ended(outcome: SettlementOutcome, reason: str, memory: UUID | None = None) 
     return Outcome(Settlement(memory_id=memory, outcome=outcome, reason=reason), ended=outcome)
 
 
-def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -> Outcome:
+def _regrade(journey: str, pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -> Outcome:
     """Write the score to the memory, if it says what was graded; a score that is too low hides it.
 
     One that was stale is not so any more, unless a person found its source wrong, or changed it, and the grade does not
@@ -251,12 +251,14 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
         is_unaware = is_stale_as(before, "found wrong", "changed") and (score.by_program or not task.known)
         is_well = score.accepted and not is_unaware
         status = "active" if is_well and before.status == "stale" else before.status
+        knew_better = bool(task.known) and before.status != "hidden" and not score.accepted
         changes = {
             "score": score.total,
             "criteria": score.criteria,
             "rubric_version": score.rubric_version,
             "status": status if score.accepted else "hidden",
             "confirmed": time.time() if is_well else before.confirmed,
+            "why_hidden": KNEW_BETTER if knew_better else before.why_hidden,
         }
         changed = before.model_copy(update=changes)
         recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
@@ -265,5 +267,6 @@ def _regrade(pool: Pool, client: redis.Redis, task: RegradePair, score: Score) -
     again = f"it was graded again: {score.total:.1f}"
     if score.accepted:
         unaware = "; it stays stale: a person found wrong or changed what it rests on, which the grade does not know"
-        return _ended("stored", again + unaware * is_unaware, memory)
+        following = tuple(after_return(pool().store, client, [changed], journey))
+        return _ended("stored", again + unaware * is_unaware, memory)._replace(following=following)
     return _ended("rejected", f"{again} is below the threshold {score.threshold:.1f}, so it is hidden", memory)

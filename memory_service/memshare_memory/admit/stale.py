@@ -11,6 +11,7 @@ import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
 from memshare_memory.memory import FAILED, Became, Cause, Memory, said
+from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
 from memshare_memory.trash import Trash, Worths
@@ -52,12 +53,25 @@ class Derived:
     def __init__(self, recall: Recall, client: redis.Redis) -> None:
         self._recall = recall
         self._trash = Trash(client)
+        self._client = client
         self._worths = Worths(client)
+        self.shown_again = list[Memory]()
+        """Memories that this let be active again: they are compared with what came meanwhile."""
 
     @cached_property
     def _trashed(self) -> dict[UUID, Memory]:
-        """Memories in the trash that were written from something."""
-        return {item.memory.id: item.memory for item in self._trash.every() if item.memory.parents}
+        """Memories in the trash."""
+        return {item.memory.id: item.memory for item in self._trash.every()}
+
+    def with_trashed(self, memory: Memory) -> list[Memory]:
+        """A memory, and its copies in the trash, with which it is decided alike: those of which nobody said anything
+        else."""
+        says = (memory.pool, said(memory.prompt or ""), said(memory.answer))
+        same = [
+            one.id for one in self._trashed.values() if (one.pool, said(one.prompt or ""), said(one.answer)) == says
+        ]
+        left = [each for each in self._trash.read(same) if not each.wrong]
+        return [memory, *(each.memory for each in left if not is_called_wrong(self._client, each.memory))]
 
     def of(
         self,
@@ -145,8 +159,17 @@ class Derived:
         See `Memory.freed`. Returns how many are.
         """
         changed = [new for one in some if (new := one.freed(of, became, source)) is not one]
+        return self._write_again(changed)
+
+    def show_again(self, found_right: Iterable[Memory]) -> None:
+        """Let what a grade hid that knew a decision be shown again, now that this was taken back."""
+        self._write_again([new for one in found_right if (new := one.without_that_grade()) is not one])
+
+    def _write_again(self, changed: Sequence[Memory]) -> int:
         self._rewrite(changed)
-        return sum(one.status == "active" and one.id not in self._trashed for one in changed)
+        again = [one for one in changed if one.status == "active" and one.id not in self._trashed]
+        self.shown_again += again
+        return len(again)
 
     def free(self, source: Memory, became: Became) -> int:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""

@@ -79,7 +79,9 @@ class Promotions:
         is_own = by == memory.submitter and not owner_of(memory.pool)
         if to is None or memory.status != "active" or (is_own and not checked):
             return None
-        if (there := self.of(memory.id)) is not None:
+        there = self.of(memory.id)
+        # What says something else than what was promoted has to help anew.
+        if there is not None and there.became in (None, memory_id(there.to, memory.prompt, memory.answer)):
             return there if there.said is None else None
         if self._client.scard(key) < MOST:
             digest = blake2b(folded(prompt).encode(), digest_size=12).hexdigest()
@@ -107,10 +109,16 @@ class Promotions:
     def put(self, proposal: Proposal) -> None:
         self._client.hset(PROMOTIONS, str(proposal.memory), proposal.model_dump_json())
 
-    def drop(self, memories: Iterable[UUID]) -> None:
-        """Forget what was noted of memories that are gone, or say something else."""
+    def drop(self, memories: Iterable[UUID], *, purged: bool = False) -> None:
+        """Forget what was noted of memories that are gone, or say something else.
+
+        That they were promoted stays until they are `purged`, as it can be taken back.
+        """
         if names := [str(memory) for memory in memories]:
-            self._client.hdel(PROMOTIONS, *names)
+            texts = zip(names, self._client.hmget(PROMOTIONS, names), strict=True)
+            found = {name: Proposal.model_validate_json(text) for name, text in texts if text}
+            if over := [name for name, proposal in found.items() if purged or proposal.said != "promoted"]:
+                self._client.hdel(PROMOTIONS, *over)
             self._client.delete(*(f"{HELPED}{name}" for name in names))
 
     def take_back(self, submitter: str, memories: Collection[UUID]) -> None:

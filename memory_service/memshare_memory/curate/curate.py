@@ -11,7 +11,7 @@ import redis
 from memshare_broker.errors import BadInput, WrongAgain
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
-from memshare_memory.admit.after import Lessons
+from memshare_memory.admit.after import Lessons, after_return
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.admit.stale import Derived
@@ -34,7 +34,7 @@ def write(pool: Pool, client: redis.Redis, memories: Sequence[Memory], *, keep_e
     """Write memories, each in place of one with the same id; with `keep_existing` those stay as they are.
 
     One that comes without concepts keeps those that the pool has of the same text.
-    Returns those that say something which the pool did not have under their ids.
+    Returns those that say something which the pool did not have under their ids, or did not show.
     """
     parts = [memories[start : start + BATCH] for start in range(0, len(memories), BATCH)]
     return [one for part in parts for one in _write(pool, client, part, keep_existing=keep_existing)]
@@ -56,8 +56,12 @@ def _write(pool: Pool, client: redis.Redis, batch: Sequence[Memory], *, keep_exi
     replaced = [known[memory.id] for memory in wanted if memory.id in known]
     # Those that stood there already may be of an import that was killed before it noted them.
     note_seeds(client, recall.store, there={**known, **{one.id: one for one in wanted}}.values(), gone=replaced)
-    said = {one.id: (one.prompt, one.answer) for one in known.values()}
-    return [memory for memory in wanted if said.get(memory.id) != (memory.prompt, memory.answer)]
+    was = {one.id: (one.prompt, one.answer, one.status == "active") for one in known.values()}
+    return [
+        one
+        for one in wanted
+        if was.get(one.id) not in ((one.prompt, one.answer, True), (one.prompt, one.answer, one.status == "active"))
+    ]
 
 
 def _with_concepts(memory: Memory, known: Memory | None) -> Memory:
@@ -191,6 +195,7 @@ class Curate:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
             self._follow([changed])
+        self._compare_again([*derived.shown_again, *([] if rewritten or before.status == "active" else [changed])])
         return EditedMemory(**dict(changed), active_again=again)
 
     def _keep_decided(self, derived: Derived, store: Store, changed: Memory, lost: Sequence[UUID]) -> None:
@@ -269,7 +274,8 @@ class Curate:
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
                 lost = {pair[right.id == one.id].id for pair in pairs}
-                found = [derived.stale_once(every[each], "found wrong", right) for each in lost - wrong]
+                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each])]
+                found = [derived.stale_once(each, "found wrong", right) for each in losing]
                 staying = every.keys() - lost
                 derived.make_stale(child for some in found for child in some if child.id not in staying)
                 recall.rewrite([self._worths.confirmed(right, one, other)])
@@ -283,7 +289,13 @@ class Curate:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
             for each in every.values():
                 if each.id in wrong and not self._worths.is_wrong(each):
-                    derived.free(each, "found wrong")
+                    for copy in derived.with_trashed(each):
+                        derived.free(copy, "found wrong")
+                    derived.show_again(by_ids(recall.store, [each.id]).values())
+        self._compare_again(derived.shown_again)
+
+    def _compare_again(self, shown_again: Sequence[Memory]) -> None:
+        self._send(after_return(self._pool().store, self._client, shown_again))
 
     def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
         """These two, and others of the same contradiction, as far as is known, or which answer the same questions."""

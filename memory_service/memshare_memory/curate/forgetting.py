@@ -5,11 +5,10 @@ With a purge go the records in Redis about memories beside the pool: traces, res
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -17,17 +16,15 @@ from uuid import UUID
 import redis
 from redis.exceptions import ResponseError
 
-from memshare_broker.delivery.journey_records import remove_records, unname, unpack
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import derived_id
-from memshare_llm.limits.usage import forget_submitter
+from memshare_memory.admit.after import after_return
 from memshare_memory.admit.asked_concepts import extraction, needing
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.admit.stale import Derived, children_of
 from memshare_memory.belief.bandit import BANDIT, Bandit, GivenCredit, less
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import Promotions
-from memshare_memory.belief.trust import forget_trust
 from memshare_memory.contradictions import Send
 from memshare_memory.curate.curate import write
 from memshare_memory.curate.requests import (
@@ -40,16 +37,13 @@ from memshare_memory.curate.requests import (
     TrashPage,
     TrashRequest,
 )
+from memshare_memory.curate.traces import remove_traces
 from memshare_memory.memory import ForgottenMemory, Memory
 from memshare_memory.people import (
-    RECALLED,
-    UUID_TEXT,
-    WRONG_ANSWERS,
     drop_decisions,
     drop_questions,
     drop_summaries,
     forget_decider,
-    forget_person,
     is_called_wrong,
 )
 from memshare_memory.pool.pool import Pool
@@ -179,13 +173,14 @@ class Forgetting:
         self,
         pool: Pool,
         client: redis.Redis,
-        send: Send | None = None,
+        send: Send = lambda _: None,
         bandit: Bandit = BANDIT,
         *,
         concepts: bool = False,
     ) -> None:
-        """With `send` and `concepts`, what comes back before its concepts were known is asked about."""
-        self._send = send if concepts else None
+        """With `send`, what is shown again is compared; with `concepts`, those that are not known are asked for."""
+        self._send = send
+        self._concepts = concepts
         self._pool = pool
         self._client = client
         self._worths = Worths(client)
@@ -218,12 +213,16 @@ class Forgetting:
             meant = Selection.find(recall.store, self._trash, forget)
             if meant.unknown:
                 raise BadInput(f"Memory {str(meant.unknown[0])!r} is in the trash already; nothing was forgotten.")
-            self._take_out(recall, meant, keeps=True)
+            shown_again = self._take_out(recall, meant, keeps=True)
+        self._compare(shown_again)
         note_seeds(self._client, self._pool().store, there=(), gone=meant.there.values())
         return [*meant.there, *meant.unreadable]
 
-    def _take_out(self, recall: Recall, meant: Selection, *, keeps: bool) -> None:
-        """Take memories out of the pool, into the trash where that `keeps` them; what lost to them is shown again."""
+    def _take_out(self, recall: Recall, meant: Selection, *, keeps: bool) -> Sequence[Memory]:
+        """Take memories out of the pool, into the trash where that `keeps` them; what lost to them is shown again.
+
+        Returns what is so that was stale.
+        """
         derived, there = Derived(recall, self._client), meant.there.values()
         stale = {one.id: derived.stale_once(one, "forgotten") for one in there}
         left = {name: [one for one in some if one.id not in meant.there] for name, some in stale.items()}
@@ -233,6 +232,25 @@ class Forgetting:
         derived.make_stale(one for some in left.values() for one in some)
         self._trash.remove(recall.store, there, meant.unreadable)
         derived.follow(lost.values(), lost)
+        return derived.shown_again
+
+    def follow(self, ids: Sequence[UUID]) -> None:
+        """Let what was written from memories in the trash be stale where these are called wrong, and no more once they
+        are not."""
+        if not any(self._trash.read(ids)):
+            return
+        with self._pool.writing() as recall:
+            derived, there = Derived(recall, self._client), by_ids(recall.store, ids)
+            for item in (each for each in self._trash.read(ids) if each.memory.id not in there):
+                if is_called_wrong(self._client, item.memory):
+                    derived.make_stale(derived.stale_once(item.memory, "found wrong"))
+                elif not item.wrong:
+                    derived.free(item.memory, "found wrong")
+        self._compare(derived.shown_again)
+
+    def _compare(self, shown_again: Sequence[Memory]) -> None:
+        """Have memories that are shown again compared with what came meanwhile."""
+        self._send(after_return(self._pool().store, self._client, shown_again))
 
     def trash(self, request: TrashRequest) -> TrashPage:
         """Memories in the trash that match the request."""
@@ -270,6 +288,7 @@ class Forgetting:
             derived.no_longer_stale(stale.values(), back, "forgotten")
             derived.follow((lost | came).values(), were_wrong)
         self._ranking.note(self._pool().store, back.keys())
+        self._compare([*came.values(), *derived.shown_again])
         self._ask_for_concepts(found)
         # One that the pool has as it was had been forgotten by a run that was killed half-way.
         same = [one for one, memory in pool_has.items() if memory == found[one].memory]
@@ -283,13 +302,15 @@ class Forgetting:
         """
         with self._pool.writing() as recall:
             meant = Selection.find(recall.store, self._trash, forget)
-            self._take_out(recall, meant, keeps=False)
+            shown_again = self._take_out(recall, meant, keeps=False)
             self._trash.drop([*meant.there, *meant.trashed])
+            self._promotions.drop([*meant.there, *meant.trashed], purged=True)
             if forget.submitter is not None:
                 _unname(recall, forget.submitter)
                 self._promotions.take_back(forget.submitter, self._given.credited_by(forget.submitter))
                 self._given.forget(forget.submitter)
                 forget_decider(self._client, forget.submitter)
+        self._compare(shown_again)
         memories = {**meant.trashed, **meant.there}
         ids, store = (*memories, *meant.unreadable), self._pool().store
         drop_questions(self._client, memories)
@@ -306,7 +327,7 @@ class Forgetting:
 
     def _ask_for_concepts(self, found: Mapping[UUID, ForgottenMemory]) -> None:
         """In a journey of this return: the message that asked before has ended, as the memory was gone."""
-        if self._send is not None:
+        if self._concepts:
             wanted = needing(self._pool().store, [item.memory for item in found.values()])
             journeys = {one.id: derived_id("restored", str(one.id), repr(found[one.id].forgotten)) for one in wanted}
             self._send([extraction(memory, str(journeys[memory.id])) for memory in wanted])
@@ -347,54 +368,3 @@ def _unname(recall: Recall, editor: str) -> None:
             changed.append(memory.model_copy(update={"history": history, "origin": origin}))
     vectors = recall.vectors(changed) if changed else []
     recall.store.put(list(zip(changed, vectors, strict=True)), in_place=True)
-
-
-def remove_traces(
-    client: redis.Redis, memories: Collection[UUID], tasks: Collection[str], submitter: str | None
-) -> Purged:
-    """Remove all that tells of these memories, of these tasks, and of every task of a submitter.
-
-    A trace of another task that was shown one of the memories goes whole: it may quote it. Messages that are still
-    open are counted and stay, for their tasks are under way.
-    """
-    names, of_tasks = {str(memory) for memory in memories}, set(tasks)
-
-    def tells(journey: str, record: Any) -> bool:
-        """True if a record of a journey mentions any of them."""
-        if journey in of_tasks or (submitter is not None and submitter in _submitters(record)):
-            return True
-        return bool(names) and not names.isdisjoint(UUID_TEXT.findall(json.dumps(record)))
-
-    removed = remove_records(client, tells)
-    if recalled := [key for key, record in _recalled(client) if tells("", record)]:
-        client.delete(*recalled)
-    for field, text in client.hgetall(WRONG_ANSWERS).items():
-        if tells("", said := json.loads(text)):
-            client.hdel(WRONG_ANSWERS, field)
-        elif submitter is not None and said.get("by") == submitter:
-            client.hset(WRONG_ANSWERS, field, json.dumps({name: one for name, one in said.items() if name != "by"}))
-    if submitter is not None:
-        unname(client, submitter)
-        forget_submitter(client, submitter)
-        forget_person(client, submitter)
-        forget_trust(client, submitter)
-    return Purged(memories=tuple(memories), **removed._asdict())
-
-
-def _submitters(value: Any) -> Iterator[str]:
-    """Every submitter that a record names, wherever it does."""
-    if isinstance(value, dict):
-        if isinstance(name := value.get("submitter"), str):
-            yield name
-        for inner in value.values():
-            yield from _submitters(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _submitters(inner)
-
-
-def _recalled(client: redis.Redis) -> Iterator[tuple[str, Any]]:
-    for key in client.scan_iter(RECALLED + "*", count=1000):
-        packed = client.execute_command("GET", key, NEVER_DECODE=True)  # type: ignore[no-untyped-call]
-        if packed is not None:  # it may have expired meanwhile
-            yield str(key), unpack(packed)

@@ -90,13 +90,21 @@ class EditedMemory(Memory):
 class ConflictDecision(Message):
     """Decision of a person on two memories of one pool: whether they contradict each other, and which is `right`.
 
-    With `undecided` an earlier decision is taken back: somebody has to decide again.
+    Where one is `right` they do, unless `contradict` denies it. With `undecided` an earlier decision is taken back:
+    somebody has to decide again.
     """
 
     memories: tuple[UUID, UUID]
     contradict: bool | None = None
     right: UUID | None = None
     undecided: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _right_of_two(cls, given: object) -> object:
+        if isinstance(given, dict) and given.get("right") and given.get("contradict") is None:
+            return {**given, "contradict": True}
+        return given
 
     @model_validator(mode="after")
     def _one_of_both(self) -> ConflictDecision:

@@ -307,6 +307,8 @@ class MemoryClient:
         RestoreForgotten, RestoredMemories, reads=False, seconds=300.0
     )
     """Take memories back out of the trash, as they were."""
+    follow_forgotten = DoorMethod[Sequence[UUID], None](list[UUID], None, reads=False, seconds=300.0)
+    """Let what was written from memories in the trash be as stale as what was said of these wants it."""
     purge = DoorMethod[Forget, Purged](Forget, Purged, reads=False, seconds=300.0)
     """Remove memories for good, from the pool, the trash, and all that Redis tells of them."""
     _rewrite = DoorMethod[None, FilesRewritten](None, FilesRewritten, seconds=900.0)

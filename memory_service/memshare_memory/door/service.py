@@ -186,6 +186,7 @@ class Service:
             "forget": forgetting.forget,
             "trash": forgetting.trash,
             "restore_forgotten": forgetting.restore,
+            "follow_forgotten": forgetting.follow,
             "purge": forgetting.purge,
             "rewrite": lambda _: forgetting.rewrite(),
             "judge": self._judge,

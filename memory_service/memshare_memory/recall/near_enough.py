@@ -51,10 +51,12 @@ def nearness(client: redis.Redis, pool: str | None, setting: float | None) -> Ne
         return Nearness(setting, "the limit that MEMSHARE_NEAR_ENOUGH sets")
     found = client.hgetall(_key(pool)) if pool else {}
     steps = sorted((int(name), read_sides(text)[0].tasks) for name, text in found.items() if name != _ENCODER)
-    left_out = sum(tasks for _, tasks in steps) * LEFT_OUT
-    if left_out < LEAST_TASKS * LEFT_OUT:
-        when = f"until {LEAST_TASKS} accepted answers suggest one" if pool else "where no pool is named"
-        return Nearness(AT_FIRST, f"the limit {when}")
+    counted = sum(tasks for _, tasks in steps)
+    if counted < LEAST_TASKS:
+        since = f"{counted:.0f} since the encoder was last trained or changed"
+        some = f"until {LEAST_TASKS} accepted answers that followed a memory suggest one ({since})"
+        return Nearness(AT_FIRST, f"the limit {some if pool else 'where no pool is named'}")
+    left_out = counted * LEFT_OUT
     least = MOST
     for step, tasks in steps:
         left_out -= tasks

@@ -24,6 +24,7 @@ from memshare_llm.limits.concurrency import servers_now
 from memshare_llm.limits.usage import filtered_today
 from memshare_llm.models import needs_model
 from memshare_memory.door.client import BATCH, MemoryClient
+from memshare_memory.door.undisputed import undisputed
 from memshare_memory.encoders.encoder import ENCODER, first_name
 from memshare_memory.memory import KNOWLEDGE, Memory, said
 from memshare_memory.stores.store import Where
@@ -247,11 +248,12 @@ def grade_again(client: Client, memory: Memory, submitter: str) -> str:
 
 def _found_right(client: Client, memory: Memory) -> tuple[str, ...]:
     """Answers that a person found right in place of the memory, or of its sources, or of what says the same and
-    contradicts the same, and what those say now that somebody changed: it is graded beside them."""
+    contradicts the same, and what those say now that somebody changed, if undisputed: it is graded beside them."""
     judge = client.memories.judge
     judged = judge([memory.id, *(one.memory for one in memory.because if one.became == "found wrong")])
     right = {one for each in judged for one in each.lost_to}
-    right |= {one.memory for one in memory.because if one.became == "changed"}
+    changed = [one.memory for one in memory.because if one.became == "changed"]
+    right |= {one.id for one in undisputed(client.memories, changed)}
     rivals = judge([one for each in judged if each.memory.id == memory.id for one in each.conflicts])
     lost = judge([one for each in rivals for one in each.won_over])
     same = {one.memory.id for one in lost if said(one.memory.answer) == said(memory.answer)}

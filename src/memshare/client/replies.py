@@ -189,7 +189,8 @@ class HelpReply(Message):
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
         if self.difference is not None:
-            told = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f})"
+            by = ", by questions" if self.way == "same questions" else ""
+            told = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f}{by})"
             unfair = f"no fair comparison: {self.so_far[2:]}; those graded {told}"
             return f"{told}{self.so_far}" if self.is_fair else unfair
         if self.needs:

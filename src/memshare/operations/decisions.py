@@ -35,9 +35,9 @@ from memshare_memory.belief.promotions import Promotions, Proposal, Said, promot
 from memshare_memory.belief.trust import Standings, Trust, decided, standings_key
 from memshare_memory.belief.trust import decide as note_trust
 from memshare_memory.contradictions import Strength, same_question
-from memshare_memory.curate.requests import ConflictDecision, Forget
+from memshare_memory.curate.requests import ConflictDecision, Forget, TrashRequest
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
-from memshare_memory.memory import said
+from memshare_memory.memory import UNTRIED, Credibility, Memory, said
 from memshare_memory.people import refuse_wrong
 from memshare_memory.stores.store import Where
 
@@ -167,10 +167,25 @@ def promotions(backend: Backend, caller: Caller) -> list[PromotionReply]:
 
 
 def seen(backend: Backend, caller: Caller, proposals: Iterable[Proposal]) -> list[PromotionReply]:
-    """The proposals that the caller may see, with their memories."""
+    """The proposals that the caller may see, with their memories; those promoted also from the trash."""
     found = {one.memory: one for one in proposals if caller.sees(one.pool) and caller.sees(one.to)}
     there = {one.memory.id: one for one in backend.client.memories.judge([*found])}
+    gone = tuple(name for name, one in found.items() if name not in there and one.said == "promoted")
+    for start in range(0, len(gone), LOOKED_AT):
+        wanted = TrashRequest(ids=gone[start : start + LOOKED_AT], limit=LOOKED_AT)
+        for one in backend.client.memories.trash(wanted).forgotten:
+            worth = Credibility(p=UNTRIED, credits=0)
+            there[one.memory.id] = JudgedMemory(memory=one.memory, credibility=worth, conflicts=())
     return [PromotionReply(memory=there[name], proposal=one) for name, one in found.items() if name in there]
+
+
+def promoted_from(backend: Backend, caller: Caller, memory: Memory) -> UUID | None:
+    """The memory whose promotion the caller may take back on the page of a memory: itself, or the one it was."""
+    with backend.reaching():
+        promotions = Promotions(backend.redis)
+        of = [promotions.of(name) for name in (memory.id, *([memory.origin.memory] if memory.origin else ()))]
+    found = seen(backend, caller, [one for one in of if one and one.said == "promoted"])
+    return found[0].proposal.memory if found and caller.may("curate") else None
 
 
 @serves(PromotionCalls.decide, "PromotionForm", right="curate", decides=True)
@@ -195,7 +210,7 @@ def decide_promotion(
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.
-        there = [one.memory for one in memories.judge([proposal.became or new.id])]
+        there = memories.every(Where(pool=proposal.to, parents=[memory_id]))
         ids = tuple(one.id for one in there if one.origin and one.origin.memory == memory_id)
         gone = memories.forget(Forget(ids=ids, with_children=True)) if ids else []
     proposal = proposal.decided(SAID.get(decision), caller.name, new.id if decision == "promote" else None)

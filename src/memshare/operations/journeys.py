@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID, uuid4
 
 from pydantic import Field
@@ -21,6 +21,7 @@ from memshare.client.rest.calls.journeys import (
     JourneyReply,
     Journeys,
     JourneysReply,
+    ListedFields,
     PromptReply,
     State,
 )
@@ -43,7 +44,7 @@ from memshare_memory.stores.store import Where
 
 MOST = 200  # journeys of a list
 READ = 30  # journeys that are read in one step
-SHOWN = 300  # characters of a prompt
+SHOWN = 300  # characters of a prompt, or of an answer, in a list
 
 
 @serves(Journeys.list)
@@ -70,7 +71,7 @@ def journeys(
         )
 
     found, of_latest = latest(backend, caller, is_wanted, agent, after or 0, limit)
-    return JourneysReply(journeys=tuple(map(_brief, found)), of_latest=of_latest)
+    return JourneysReply(journeys=tuple(_brief(backend, one) for one in found), of_latest=of_latest)
 
 
 def latest(
@@ -121,19 +122,22 @@ def again(
     return Accepted(id=message.id, journey=f"/v1/journeys/{message.id}")
 
 
-def _brief(journey: Journey) -> BriefJourney:
-    same = ("what", "state", "agent", "kind", "submitter", "submitted", "model")
-    return BriefJourney(
-        **{name: getattr(journey, name) for name in same},
-        id=journey.task_id,
-        prompt=journey.prompt[:SHOWN],
-        memories=journey.memories,
-        withheld=journey.withheld,
-        score=journey.score,
-        accepted=journey.score.accepted if journey.score else None,
-        opinion=journey.opinion,
-        waits=journey.waits.why if journey.waits else None,
-    )
+def _brief(backend: Backend, journey: Journey) -> BriefJourney:
+    told = _told(backend, journey, ListedFields)
+    cut = {name: told[name] and told[name][:SHOWN] for name in ("prompt", "answer")}
+    return BriefJourney(**told | cut)
+
+
+def _told(backend: Backend, journey: Journey, fields: type[ListedFields]) -> dict[str, Any]:
+    """These fields of a journey that was read, and what a list has beside them."""
+    return {name: getattr(journey, name) for name in fields.model_fields} | {
+        "id": journey.task_id,
+        "pool": journey.pool or backend.pool_of(journey.agent, journey.submitter),
+        "ended": journey.ended,
+        "waits": journey.waits.why if journey.waits else None,
+        "cancelled": journey.cancelled.why if journey.cancelled else None,
+        "error": journey.dead.error if journey.dead else None,
+    }
 
 
 LONGEST_WAIT = 60.0  # seconds that a request may wait
@@ -247,16 +251,7 @@ def journey_reply(backend: Backend, journey: Journey) -> JourneyReply:
     letter = journey.dead.entry.id if journey.dead else None
     with backend.reaching():
         is_kept = letter is not None and letter in backend.client.dead_letters
-    told = {name: getattr(journey, name) for name in JourneyFields.model_fields}
-    return JourneyReply(
-        **told | {"pool": journey.pool or backend.pool_of(journey.agent, journey.submitter)},
-        id=journey.task_id,
-        ended=journey.ended,
-        waits=journey.waits.why if journey.waits else None,
-        cancelled=journey.cancelled.why if journey.cancelled else None,
-        error=journey.dead.error if journey.dead else None,
-        dead_letter=letter if is_kept else None,
-    )
+    return JourneyReply(**_told(backend, journey, JourneyFields), dead_letter=letter if is_kept else None)
 
 
 def sent_prompt(client: Client, journey: Journey) -> PromptReply:

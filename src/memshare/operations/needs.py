@@ -29,7 +29,7 @@ from memshare.operations.serving import serves
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_broker.wire.spaces import owner_of
 from memshare_concepts.decisions import similar_id
-from memshare_memory.admit.followed import followed
+from memshare_memory.admit.followed import LEAST_FOLLOWED, share_in
 from memshare_memory.belief.promotions import Promotions, unconfirmed
 from memshare_memory.contradictions import Strength
 from memshare_memory.curate.requests import TrashRequest
@@ -92,7 +92,7 @@ def _of_source(caller: Caller, pool: str, source: _Source, some: Sequence[Judged
     cause = max(causes, key=lambda one: one.at)
     is_told = caller.sees(told_of.pool) and (not source.is_forgotten or caller.may("curate"))
     told = [one.memory for one in some if is_told]
-    repeats = [one.id for one in told if followed(one.answer, [source.then(one)]) is not None]
+    repeats = [one.id for one in told if _repeats(one, told_of.model_copy(update={"answer": source.then(one)}))]
     newest = source.then(some[-1].memory) if is_told else None
     now = told_of.answer if is_told and not source.is_forgotten else None
     return Need(
@@ -100,6 +100,10 @@ def _of_source(caller: Caller, pool: str, source: _Source, some: Sequence[Judged
         memories=tuple(sorted(some, key=lambda one: one.memory.id not in repeats)),
         source=StaleSource(id=told_of.id, became=cause.became, then=newest, now=now, right=source.lost_to),
     )  # fmt: skip
+
+
+def _repeats(memory: Memory, source: Memory) -> bool:
+    return share_in(memory.answer, source, memory.prompt or "") >= LEAST_FOLLOWED
 
 
 def _sources(backend: Backend, ids: Collection[UUID]) -> dict[UUID, _Source]:

@@ -53,6 +53,7 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
     with backend.reaching():
         is_so_already = any(one.hides and one.memory == wrong for one in wrong_answers(backend.redis, answer))
         note_wrong(backend.redis, answer, word)
+    backend.client.memories.follow_forgotten([wrong])  # if it lies in the trash
     for memory in (one.memory for one in backend.client.memories.judge([wrong])):
         says_so, is_shown = saying(memory.answer) in sayings(answer), memory.status != "hidden"  # it may have changed
         if says_so and (is_shown or is_so_already) and (curated or memory.submitter == caller.name):
@@ -100,6 +101,7 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
         is_left = any(one.memory == wrong for one in wrong_answers(backend.redis))
         note(backend.redis, journey.id, TAKEN_BACK, times)
         unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
+    backend.client.memories.follow_forgotten([wrong, *alike])
     kept_hidden = None
     for memory in hidden:
         is_its = said.hides and memory.id == wrong
@@ -221,6 +223,12 @@ def is_wrong(journey: JourneyReply) -> bool:
     if journey.opinion is not None:
         return journey.opinion.is_wrong
     return journey.score is not None and not journey.score.accepted
+
+
+def is_disputed(backend: Backend, found: MemoryReply | None) -> bool:
+    """True if a memory that tasks are shown contradicts one, and nobody has decided which is right."""
+    undecided = set(found.conflicts) - {*found.lost_to, *found.won_over} if found else set()
+    return any(one.memory.status == "active" for one in backend.client.memories.judge([*undecided]))
 
 
 def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> list[UUID]:

@@ -33,7 +33,7 @@ from memshare_broker.delivery.journey_records import naming, recent
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
 from memshare_broker.wire.messages import Message, Shown, Usage
-from memshare_memory.admit.followed import shares_in_common, that_count
+from memshare_memory.admit.followed import share_in, that_count
 from memshare_memory.door.messages import SearchRequest
 from memshare_memory.memory import Memory, Status, folded, sayings
 from memshare_memory.people import wrong_by_saying
@@ -225,7 +225,7 @@ def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | Non
     """
     if shown is journey.withheld or shown.share is not None or journey.answer is None or memory is None:
         return shown.share
-    return shares_in_common(journey.answer, [memory.answer])[0] if follows else 0.0
+    return share_in(journey.answer, memory, journey.prompt) if follows else 0.0
 
 
 def _mean(told: Sequence[ShownTo]) -> float | None:

@@ -17,6 +17,7 @@ from memshare_broker.wire.messages import AgentPair, AgentTask, Answer, Turn, Us
 from memshare_llm.chat import OLLAMA, Reply, Window
 from memshare_memory.belief.bandit import Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -184,31 +185,47 @@ def test_an_answer_is_graded_beside_what_people_brought_in_for_nearly_the_same_p
     assert following.body.known == (("Verse on red lamp by the sea",) if claims else ())
 
 
+def known(stage: AnswerStage, memories: int | None = None) -> set[str]:
+    """The words beside which an answer is graded."""
+    following = stage.run("journey", AgentTask(prompt="red lamp by the sea", memories=memories)).following
+    assert isinstance(following, NextMessage)
+    assert isinstance(following.body, AgentPair)
+    return {one.lower().strip("!.") for one in following.body.known}
+
+
+def brought_in(recall: Recall, *answers: str) -> list[Memory]:
+    prompts = ("red lamp by the sea", "red lamp by the sea", "red lamp by the old sea")
+    some = [remembered(prompt, answer=answer)[0] for prompt, answer in zip(prompts, answers, strict=False)]
+    recall.store.put(list(zip(some, recall.vectors(some), strict=True)))
+    return some
+
+
 def test_an_answer_is_not_graded_beside_words_that_lost_to_what_else_people_brought_in(
     recall: Recall, memory: MemoryClient
 ) -> None:
-    right, wrong, like = (
-        remembered(prompt, answer=answer)[0]
-        for prompt, answer in (
-            ("red lamp by the sea", "At nine."),
-            ("red lamp by the sea", "At ten."),
-            ("red lamp by the old sea", "at ten!"),
-        )
-    )
-    some = [right, wrong, like]
-    recall.store.put(list(zip(some, recall.vectors(some), strict=True)))
-    agent = POEM.model_copy(update={"claims": True})
-    stage = AnswerStage(agent, ScriptedChat("A", "B"), memory, 100)
+    right, wrong, _ = brought_in(recall, "At nine.", "At ten.", "at ten!")
+    stage = AnswerStage(POEM.model_copy(update={"claims": True}), ScriptedChat("A", "B"), memory, 100)
 
-    def known() -> set[str]:
-        following = stage.run("journey", AgentTask(prompt="red lamp by the sea")).following
-        assert following is not None
-        assert isinstance(following.body, AgentPair)
-        return {one.lower().strip("!.") for one in following.body.known}
+    assert known(stage) == {"at nine", "at ten"}
+    memory.decide(ConflictDecision(memories=(right.id, wrong.id), right=right.id))
+    assert known(stage) == {"at nine"}
 
-    assert known() == {"at nine", "at ten"}
-    memory.decide(ConflictDecision(memories=(right.id, wrong.id), contradict=True, right=right.id))
-    assert known() == {"at nine"}
+
+def test_an_answer_is_graded_beside_neither_of_two_that_contradict_each_other_until_somebody_decides(
+    recall: Recall, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    nine, ten, _ = brought_in(recall, "At nine.", "At ten.", "at ten!")
+    both = nine.id, ten.id
+    stage = AnswerStage(POEM.model_copy(update={"claims": True}), ScriptedChat(*"ABCDE"), memory, 100)
+
+    Conflicts(redis_client).judge("poem", *both, "contradict")
+    assert (known(stage), known(stage, memories=1)) == (set(), set())
+    memory.decide(ConflictDecision(memories=both, contradict=True))
+    assert known(stage) == set(), "nobody said which"
+    memory.decide(ConflictDecision(memories=both, contradict=False))
+    assert known(stage) == {"at nine", "at ten"}, "both are right"
+    memory.decide(ConflictDecision(memories=both, right=ten.id))
+    assert known(stage) == {"at ten"}
 
 
 def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:

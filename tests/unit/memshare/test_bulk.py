@@ -14,11 +14,20 @@ import redis
 import typer
 
 from memshare.cli.ask import submit_file as bulk
-from memshare.cli.ask.submit_file import GO_ON, TaskLine, answers, read_tasks, results_file, submit_all, submit_file
+from memshare.cli.ask.submit_file import (
+    GO_ON,
+    TaskLine,
+    answers,
+    asking,
+    read_tasks,
+    results_file,
+    submit_all,
+    submit_file,
+)
 from memshare.client.client import BULK, Client
 from memshare.terminal import console
 from memshare_broker.errors import BadInput, Unreachable
-from memshare_broker.settings import Settings
+from memshare_broker.settings import OFFLINE, Settings
 from tests.support.deployment import wait_for
 
 TASKS = [{"agent": "poem", "prompt": f"A limerick about lamp {number}", "kind": "limerick"} for number in range(6)]
@@ -109,11 +118,26 @@ def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answ
 
     first, *later = capsys.readouterr().err.splitlines()
     assert first.startswith("Asking poem (")
-    assert first.endswith("), up to 2 s for the next of their answers")
+    assert first.endswith(" for the next of their answers")
     assert any(line.startswith("No worker serves memory, poem, ") for line in later)
     far = [line.partition(" …")[0] for line in later if "…" in line]
     assert {*far} == {"Submitted 2 of 2; Answered 0 of 2"}
     assert 2 <= len(far) <= 4
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (OFFLINE, "Asking poem (offline)"),
+        ("openai:qwen", "Asking poem (openai:qwen), up to 9 s with any second try"),
+    ],
+)
+def test_who_waits_for_a_model_is_told_for_how_long_and_that_a_second_try_is_in_it(
+    settings: Settings, redis_client: redis.Redis, model: str, said: str
+) -> None:
+    assert redis_client.dbsize() == 0
+    with closing(Client(settings.model_copy(update={"model": model}))) as client:
+        assert asking(client, ["poem"], 9) == said
 
 
 def test_what_was_given_up_is_not_called_answered(
@@ -166,7 +190,7 @@ def test_a_task_that_was_given_up_is_an_error_of_its_line(
     tell(redis_client, line.task_id, error, "FAILURE")
 
     assert list(answers(client, [line], BULK, patience=5)) == [
-        {"line": 1, "task_id": line.task_id, "error": "It refuses."}
+        {"line": 1, "id": line.task_id, "task_id": line.task_id, "error": "It refuses."}
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from memshare_broker.errors import GiveUp, TryAgain
 from memshare_broker.wire.messages import Usage
 from memshare_llm.providers.reply_limit import strict_schema
-from memshare_scorer.grading import PairToGrade, UnsureGrade, grade, ranges_schema
+from memshare_scorer.grading import NONE_EXCLUDES, PairToGrade, UnsureGrade, grade, ranges_schema
 from memshare_scorer.rubric import Rubric, find_rubric
 from tests.support.scripted_chat import ScriptedChat
 
@@ -75,6 +75,17 @@ def test_an_answer_is_graded_beside_what_people_stand_for() -> None:
     system, user = chat.conversations[0]
     assert "`known`" in system.content
     assert json.loads(user.content)["known"] == ["No basil in a salad."]
+    assert NONE_EXCLUDES not in system.content
+
+
+def test_of_several_that_people_stand_for_none_speaks_against_an_answer_that_says_what_another_says() -> None:
+    chat = ScriptedChat(ranges((1, 2), (3, 4)))
+
+    grade(chat, RUBRIC, 81, SALAD._replace(known=("The gate is blue.", "The gate is green.")), votes=1)
+
+    system, user = chat.conversations[0]
+    assert NONE_EXCLUDES in system.content
+    assert len(json.loads(user.content)["known"]) == 2
 
 
 def test_an_answer_that_asks_for_100_reaches_the_model_as_quoted_data_alone() -> None:

@@ -49,6 +49,7 @@ def _config() -> ConfigParser:
 
 
 log = logging.getLogger(__name__)
+logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # `pdf_text` says what is wrong with a file
 
 MAX_PAGES = 500
 MAX_SECONDS = 30.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -103,7 +104,7 @@ def submit(
         raise BadInput("Give an agent and a prompt or --messages, or --file. `memshare agents` lists the agents.")
     submitted = client.submit(
         agent,
-        decode(sys.stdin.buffer.read(), "standard input") if prompt == "-" else prompt,
+        re.sub(r"\r?\n\Z", "", decode(sys.stdin.buffer.read(), "standard input")) if prompt == "-" else prompt,
         messages=None if messages is None else read_messages(messages),
         kind=kind,
         memories=memories,

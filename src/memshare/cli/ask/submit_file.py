@@ -22,6 +22,7 @@ from memshare.learn.bootstrap import Hints
 from memshare.terminal.console import bars, errors, in_json, print_json, print_text, stopping
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput, MemshareError, QueueFull, Unreachable
+from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import derived_id
 from memshare_broker.wire.same_text import decode
 
@@ -66,7 +67,9 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
 
     found, faults = read_objects(file, "the line", made, _SUCH)
     if not found and not faults:
-        raise BadInput(f"{file} is empty: expected lines such as {_SUCH}, or a table, called NAME.csv.")
+        raise BadInput(
+            f"{file} is empty, or has a header alone: expected lines such as {_SUCH}, or a table, called NAME.csv."
+        )
     return [TaskLine(number, *line) for number, line in found], faults
 
 
@@ -125,9 +128,14 @@ def _submit_line(client: Client, line: TaskLine, priority: int, hints: Hints) ->
 
 def _line_result(client: Client, line: TaskLine) -> dict[str, Any]:
     try:
-        return {"line": line.number, **client.result(line.task_id).get()}
+        return {"line": line.number, **_ids(line), **client.result(line.task_id).get()}
     except MemshareError as error:
-        return {"line": line.number, "task_id": line.task_id, "error": str(error)}
+        return {"line": line.number, **_ids(line), "error": str(error)}
+
+
+def _ids(line: TaskLine) -> dict[str, str]:
+    """The id of a line's task by both names: that of a journey, and that of a result."""
+    return {"id": line.task_id, "task_id": line.task_id}
 
 
 SHOWN_ERRORS = 5
@@ -171,16 +179,17 @@ def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool)
     with bars() as bar:
         task = bar.add_task("Submitted", total=len(lines))
         for line in submit_all(client, lines, priority):
-            print_json({"line": line.number, "task_id": line.task_id}) if as_json else print_text(line.task_id)
+            print_json({"line": line.number, **_ids(line)}) if as_json else print_text(line.task_id)
             bar.advance(task)
     errors.print(f"{counted(len(lines), 'line')} submitted.")
 
 
 def asking(client: Client, agents: Collection[str], timeout: float) -> str:
-    """The agents that are asked, with their models, and for how many seconds at most, in words."""
+    """The agents that are asked, with their models, and where there is one for how many seconds at most, in words."""
     cards = client.agents()
     named = (f"{name} ({cards[name].model})" if name in cards else name for name in sorted(agents))
-    return f"Asking {', '.join(named)}, up to {timeout:g} s"
+    has_model = any(name not in cards or cards[name].model != OFFLINE for name in agents)
+    return f"Asking {', '.join(named)}{f', up to {timeout:g} s with any second try' if has_model else ''}"
 
 
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:

@@ -100,7 +100,7 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     if journey.quoted is not None:
         errors.print(whose_answer(journey.quoted), style="yellow")
     if as_json:
-        print_json(client.ledger.journey(task_id)["answer"])
+        print_json({"id": task_id, **client.ledger.journey(task_id)["answer"]})
     else:
         print_text(journey.answer)
 
@@ -125,7 +125,7 @@ def trace(
         return
     if as_json:
         with operating() as (backend, _):
-            print_reply(journey_reply(backend, journey))
+            print_json(journey_reply(backend, journey).model_dump(mode="json") | {"task_id": task_id})
         return
     if reasoning:
         print_text(journey.reasoning or "Nothing is known of how its model came to the answer.")

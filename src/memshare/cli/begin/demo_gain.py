@@ -271,8 +271,8 @@ def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
     """Sentences on how to read the differences."""
     numbers = ", ".join(f"{stage.shown:.3g}" for stage in exams)
     return (
-        "Percentage points (95 % interval, for the chance of which forms of questions are asked), and how many became"
-        f" right:wrong. Memories shown to each: {numbers}. This is one division of the questions;"
+        "Percentage points (95 % interval by forms of questions: for the chance of which are asked), and how many"
+        f" became right:wrong. Memories shown to each: {numbers}. This is one division of the questions;"
         f" --seed {seed + 1} makes another."
     )
 

@@ -157,9 +157,9 @@ def _say_ready(supervisor: Supervisor, *, as_json: bool) -> None:
             }
         )
         return
+    console.print(styled(("memshare is up.", "bold green"), f" Ctrl-C ends it. Data in {settings.data}"))
     if supervisor.serve_url:
         console.print(styled("Page    ", (supervisor.serve_url, "bold"), "  in a browser: ask, look, decide"))
-    console.print(styled(("memshare is up.", "bold green"), f" Data in {settings.data}"))
     console.print(f"Model   {WITHOUT_MODEL if model == OFFLINE else model}")
     if supervisor.flower_url:
         user, _, password = supervisor.flower_auth.partition(":")

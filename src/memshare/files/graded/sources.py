@@ -54,7 +54,8 @@ def graded_runs(
             columns = ", ".join(one_line(repr(name)) for name in [*rows[0][1]][:20])
             said = f"{begins} has the columns {columns}. Expected is {expected}."
         elif source == "table":
-            said = f"{begins} has no rows that can be read. Expected is {expected}."
+            has = "no rows that can be read" if wrong else "a header and no rows"
+            said = f"{begins} has {has}. Expected is {expected}."
         else:
             said = f"No run of {source} stands in {name}. Each record is expected to be: {expected}."
         refuse([said, *(f"{name}:{line}: {fault}" for line, fault in wrong)], "Nothing was imported.")

@@ -13,7 +13,7 @@ from memshare_broker.delivery.schema import Entry, journey_key, trace_key
 from memshare_broker.delivery.submission import recorded
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import AgentTask, Cancellation
-from memshare_memory.curate.forgetting import remove_traces
+from memshare_memory.curate.traces import remove_traces
 
 ANSWERED = {
     "task_id": "t1",

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from memshare_memory.admit.followed import followed, follows
+from memshare_memory.admit.followed import followed, follows, says_as_now, share_in
 from tests.support.memories import remembered
 
 ADAS = "SELECT name FROM authors WHERE country = 'Norway' ORDER BY name"
@@ -84,6 +84,10 @@ def test_chinese_is_compared_by_its_characters() -> None:
         ("Dogs are allowed on the ferry.", "Does it take dogs?", "No, dogs are not allowed.", False),
         ("Dogs aren't allowed on the ferry.", "Does it take dogs?", "Yes, they are allowed.", False),
         ("Dogs aren't allowed on the ferry.", "Does it take dogs?", "No, they are not allowed.", True),
+        ("Dogs are not allowed.", "Are dogs allowed?", "No, dogs are not allowed there.", True),
+        ("Dogs are allowed.", "Are dogs allowed?", "No, dogs are not allowed there.", False),
+        ("Dogs are not allowed.", "Are dogs allowed?", "No.", True),
+        ("Dogs are not allowed.", "Are dogs allowed?", "Yes.", False),
         ("The ferry opens at 9.", "When does it open?", "It does not open before 9.", True),
         ("Cats are free, dogs are not free.", "Are cats free?", "Cats are free.", True),
         ("It is open on Sundays.", "When is it open?", "Not only on Sundays.", True),
@@ -156,3 +160,67 @@ def test_a_statement_is_followed_as_it_was_before_it_was_changed() -> None:
     now = before.model_copy(update={"answer": "It is closed on Tuesdays."}).begun_anew(before, "ada", 1.8e9)
 
     assert [follows(one, now, "When is it closed?") for one in ("On Mondays", "On Tuesdays", "In May")] == [1, 1, 0]
+
+
+BAKER, MAYOR, DOGS = "Who is the baker of Rye?", "Who is the mayor of Elv?", "Are dogs allowed in the mill?"
+NAMES = "SELECT name FROM author"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told", "prompt", "answer", "expected"),
+    [
+        (BAKER, "Arne Lund", "Who bakes in Rye?", "The baker of the Rye bakery is Arne Lund.", True),
+        (BAKER, "Arne Lund", "Who bakes in Rye?", "The baker of the Rye bakery is Arne Moe.", False),
+        (MAYOR, "The mayor of Elv is Ida Moe.", MAYOR, "The mayor of Elv is Lars Bakke.", False),
+        (MAYOR, "The mayor of Elv is Ida Moe.", MAYOR, "Ida Moe.", True),
+        ("Which code is it?", "1234", "What is the code?", "The code is 1234.", True),
+        ("Which code is it?", "1234", "What is the code?", "The code is 5678.", False),
+        ("How far is it?", "17 km", "How long is the way?", "It is 17 kilometres.", True),
+        ("How far is it?", "17 km", "How long is the way?", "It is 17 miles.", False),
+        ("What is 40 and 2?", "42", "What is 6 times 7?", "6 times 7 is 42.", False),
+        ("What are 40 plus 2?", "42 euros", "What are 6 times 7?", "6 times 7 is 42.", False),
+        ("When?", "It opens at 8 in summer.", "When does it open?", "In summer the mill opens at 8.", True),
+        ("When?", "It opens at 8 in summer.", "When does it open?", "In summer the mill opens at 9.", False),
+        (DOGS, "No.", DOGS, "No, dogs are not allowed there.", True),
+        (DOGS, "No.", DOGS, "Yes, dogs are allowed.", False),
+        (DOGS, "Yes.", DOGS, "No, dogs are not allowed there.", False),
+        (DOGS, "Yes.", DOGS, "Yes, on a lead.", True),
+        ("Is parking free?", "No.", DOGS, "No, dogs are not allowed there.", False),
+        ("Is it Ada or Bob?", "Ada", "Is it Ada or Bob?", "Ada has been it since May.", True),
+        ("Is it Ada or Bob?", "Ada", "Is it Ada or Bob?", "Bob, not Ada.", False),
+        ("Who painted it?", "Ada", "Where does Ada live?", "Ada lives in Rye.", False),
+        ("Names?", NAMES, "Titles?", "SELECT title, name FROM book JOIN author", False),
+        ("Names?", NAMES, "Old ones?", f"{NAMES} WHERE born < 1900", True),
+        ("Which command?", "`make up`", "How do I begin?", "Run make, with up, in here.", True),
+        ("Names?", "select name\nfrom author", "Titles?", "select title, name\nfrom book join author", False),
+        ("Names?", '{"name": "Ada"}', "In Rye?", '{"town": "Rye", "name": "Bob", "with": "Ada"}', False),
+        ("What then?", "Take the old ladder, the lamp and two ropes to the tower.", "What do I need?",
+         "In the tower you need ropes, two of them: an old lamp, and take a ladder.", True),
+        ("What then?", "Take the old ladder, the lamp and two ropes to the tower.", "What do I need?",
+         "In the tower you need a lamp.", False),
+    ],
+)  # fmt: skip
+def test_a_short_pair_is_followed_by_all_that_it_says_beyond_the_question(
+    asked: str, told: str, prompt: str, answer: str, expected: bool
+) -> None:
+    pair = remembered(asked, answer=told)[0]
+
+    assert follows(answer, pair, prompt) == expected
+    assert not expected or share_in(answer, pair, prompt) == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ("The hut has 12 beds and a garden.", True),
+        ("The hut has 12 chairs.", False),
+        ("The hut has 15 beds and a garden.", False),
+        ("The hut has 12 beds, but they are not free.", False),
+        ("The house in Elv has 12 beds.", False),
+    ],
+)
+def test_what_was_written_from_a_statement_keeps_to_it_where_that_only_says_more(now: str, expected: bool) -> None:
+    before = remembered(None, answer="The hut has 12 beds.")[0]
+    child = remembered("How many beds are there?", answer="There are 12 beds in it.")[0]
+
+    assert says_as_now(child, before, before.model_copy(update={"answer": now})) == expected

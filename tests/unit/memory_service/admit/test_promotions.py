@@ -263,3 +263,18 @@ def test_shared_memories_learn_from_tasks_of_everybodys_own(
     [field] = redis_client.hkeys(key)
     assert str(field) == f"{memory} bob"
     assert redis_client.keys("memshare:retriever:mine/*waiting") == []
+
+
+def test_what_was_promoted_and_says_something_else_has_to_help_anew(
+    recall: Recall, helps: Helps, redis_client: redis.Redis, pool: Pool
+) -> None:
+    memory = stored(recall, "mine/ada")
+    for number in (1, 2):
+        helps(memory, number, helped=2, approval="none")
+    assert [one.said for one in Promotions(redis_client).every()] == ["promoted"]
+    Curate(pool, redis_client).edit(Edit(id=memory, by="ada", answer=f"{ANSWER} And a bell."))
+
+    helps(memory, 3, helped=2)
+    assert [one.said for one in Promotions(redis_client).every()] == ["promoted"]
+    helps(memory, 4, helped=2)
+    assert [one.said for one in Promotions(redis_client).every()] == [None]

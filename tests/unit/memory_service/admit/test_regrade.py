@@ -6,6 +6,7 @@ import pytest
 import redis
 
 from memshare_broker.wire.grades import GradedTask, Score, Settlement
+from memshare_broker.wire.lessons import CompareTask
 from memshare_broker.wire.messages import RegradePair, Usage
 from memshare_memory.admit.after import Lessons
 from memshare_memory.admit.seeds import seeds_mean
@@ -79,3 +80,14 @@ def test_a_score_of_another_text_is_not_given_to_a_memory(curate: Curate, settle
 
     assert settlement.outcome == "not kept"
     assert curate.get(edited.id) == edited
+
+
+def test_a_stale_memory_that_a_grade_shows_again_is_compared_with_what_came_meanwhile(
+    curate: Curate, settle: SettleStage, edited: Memory
+) -> None:
+    curate.restore([edited.model_copy(update={"status": "stale"}), remembered("A lamp", answer="Blue.")[0]])
+
+    following = settle.run("again", graded(edited, 95)).followings
+
+    tasks = [one.body for one in following if isinstance(one.body, CompareTask)]
+    assert [[one.answer for one in (task.memory, *task.others)] for task in tasks] == [["Green.", "Blue."]]

@@ -15,8 +15,8 @@ from memshare_memory.admit.settle import SettleStage
 from memshare_memory.belief.bandit import Arms, GivenCredit
 from memshare_memory.belief.trust import waiting_key
 from memshare_memory.curate.curate import Curate
-from memshare_memory.curate.forgetting import remove_traces
 from memshare_memory.curate.requests import Edit
+from memshare_memory.curate.traces import remove_traces
 from memshare_memory.memory import memory_id
 from memshare_memory.people import WRONG_ANSWERS, WrongAnswer, no_longer_wrong, note_wrong
 from memshare_memory.pool.pool import Pool

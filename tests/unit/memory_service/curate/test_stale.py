@@ -374,6 +374,24 @@ def test_a_grade_that_does_not_know_what_is_right_shows_nothing_again_that_rests
 
 
 @pytest.mark.parametrize("is_loser", [True, False])
+def test_what_a_grade_hid_that_knew_a_decision_is_shown_again_once_that_is_taken_back(
+    curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, statement: Memory, is_loser: bool
+) -> None:
+    derived = wrote(recall, f"{QUESTION} now", statement)
+    other, hidden = other_statement(curate), statement if is_loser else derived
+    say(curate, other, curate.get(statement.id), other)
+    settle = SettleStage(pool, redis_client, Lessons(redis_client, 0, learn=False))
+    low = graded(recall, hidden.prompt or "", hidden.answer, score=10)
+    settle.run("regraded", as_pair(RegradePair, low, model=None, memory_id=hidden.id, known=(other.answer,)))
+    assert (curate.get(hidden.id).status, curate.get(hidden.id).score) == ("hidden", 10)
+
+    say(curate, None, curate.get(statement.id), other)
+
+    assert (curate.get(hidden.id).status, curate.get(hidden.id).score) == ("active", None)
+    assert curate.get(hidden.id).why_hidden is None
+
+
+@pytest.mark.parametrize("is_loser", [True, False])
 def test_no_new_answer_takes_the_place_of_what_a_person_found_wrong_or_what_rests_on_that(
     curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, is_loser: bool
 ) -> None:
@@ -505,3 +523,36 @@ def test_a_task_does_not_bring_back_what_lost_with_another_full_stop(
     )
 
     assert outcome.ended == "duplicate"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "written"),
+    [
+        ("Arne Lund", "Ida Moe", "The baker of the Rye bakery is Arne Lund."),
+        ("1234", "5678", "The code is 1234."),
+    ],
+)
+def test_what_says_in_a_sentence_a_short_answer_that_was_found_wrong_is_stale(
+    curate: Curate, recall: Recall, wrong: str, right: str, written: str
+) -> None:
+    loser, winner = (
+        wrote(recall, f"What is it {when}?", answer=one) for when, one in (("now", wrong), ("so far", right))
+    )
+    child = wrote(recall, "So what is it?", loser, answer=written)
+
+    say(curate, winner, loser, winner)
+    assert curate.get(child.id).status == "stale"
+
+    say(curate, None, loser, winner)
+    assert curate.get(child.id).status == "active"
+
+
+def test_what_was_written_from_a_statement_stays_where_an_edit_only_adds_words(curate: Curate, recall: Recall) -> None:
+    [hut] = curate.add([NewMemory(pool="poem", answer="The hut has 12 beds.")])
+    child = wrote(recall, "How many beds?", curate.get(hut), answer="There are 12 beds in the hut.")
+
+    curate.edit(Edit(id=hut, answer="The hut has 12 beds and a garden."))
+    assert curate.get(child.id).status == "active"
+
+    curate.edit(Edit(id=hut, answer="The hut has 15 beds and a garden."))
+    assert curate.get(child.id).status == "stale"

@@ -19,7 +19,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
-from memshare_memory.people import WrongAnswer, barred, note_wrong, wrong_answers
+from memshare_memory.people import WrongAnswer, barred, no_longer_wrong, note_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter, Retriever
@@ -470,3 +470,87 @@ def test_an_undone_edit_of_what_says_rather_what_is_right_leaves_it_shown(
         curate.edit(Edit(id=staying.id, answer=answer))
 
     assert statuses(curate, staying) == ["active"]
+
+
+@pytest.mark.parametrize("how", ["forgotten", "hidden", "imported"])
+def test_what_is_shown_again_is_compared_with_what_came_meanwhile(
+    pool: Pool, wrote: Callable[..., Memory], redis_client: redis.Redis, how: str
+) -> None:
+    sent: list[NextMessage] = []
+    curate, forgetting = Curate(pool, redis_client, sent.extend), Forgetting(pool, redis_client, sent.extend)
+    first = wrote(QUESTION, MONDAYS)
+    if how == "forgotten":
+        forgetting.forget(Forget(ids=(first.id,)))
+    else:
+        curate.edit(Edit(id=first.id, status="hidden"))
+    wrote(QUESTION, TUESDAYS)
+
+    if how == "forgotten":
+        forgetting.restore(RestoreForgotten(ids=(first.id,)))
+    elif how == "hidden":
+        curate.edit(Edit(id=first.id, status="active"))
+    else:
+        curate.restore([first])
+
+    tasks = [one.body for one in sent if isinstance(one.body, CompareTask)]
+    assert [[one.answer for one in (task.memory, *task.others)] for task in tasks] == [[MONDAYS, TUESDAYS]]
+
+
+def test_what_is_stale_no_more_is_compared_with_what_came_meanwhile(
+    pool: Pool, wrote: Callable[..., Memory], call_wrong: CallWrong, redis_client: redis.Redis
+) -> None:
+    sent: list[NextMessage] = []
+    curate = Curate(pool, redis_client, sent.extend)
+    wrong = wrote("Another thing?", MONDAYS)
+    child = wrote(QUESTION, f"Now: {MONDAYS}", wrong)
+    call_wrong(wrong)
+    wrote(QUESTION, TUESDAYS)
+
+    curate.edit(Edit(id=wrong.id, status="active"))
+
+    tasks = [one.body for one in sent if isinstance(one.body, CompareTask)]
+    assert [(task.memory.id, task.others[0].answer) for task in tasks] == [(child.id, TUESDAYS)]
+
+
+def test_what_is_brought_in_anew_is_compared_anew(pool: Pool, redis_client: redis.Redis) -> None:
+    sent: list[NextMessage] = []
+    curate, forgetting = Curate(pool, redis_client, sent.extend), Forgetting(pool, redis_client)
+    first = NewMemory(pool="poem", prompt=QUESTION, answer=MONDAYS)
+    curate.add([NewMemory(pool="poem", prompt=QUESTION, answer=TUESDAYS)])
+    [one] = curate.add([first])
+    forgetting.forget(Forget(ids=(one,)))
+
+    curate.add([first])
+
+    assert len({message.journey for message in sent}) == len(sent) == 2
+
+
+def test_a_word_on_what_lies_in_the_trash_reaches_what_was_written_from_it_until_it_is_taken_back(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    forgetting.forget(Forget(ids=(wrong.id,)))
+
+    note_wrong(redis_client, wrong.answer, word_on(wrong))
+    forgetting.follow([wrong.id])
+    assert statuses(curate, child) == ["stale"]
+
+    no_longer_wrong(redis_client, wrong.answer, wrong.id)
+    forgetting.follow([wrong.id])
+    assert statuses(curate, child) == ["active"]
+
+
+def test_a_decision_reaches_what_was_written_from_a_copy_in_the_trash(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    copy = wrote(QUESTION, MONDAYS.rstrip("."))
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    forgetting.forget(Forget(ids=(copy.id,)))
+
+    say(curate, right, wrong, right)
+    assert statuses(curate, child) == ["stale"]
+
+    say(curate, None, wrong, right)
+    assert statuses(curate, child) == ["active"]

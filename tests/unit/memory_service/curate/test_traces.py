@@ -18,7 +18,7 @@ from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.wire.grades import Opinion
 from memshare_broker.wire.messages import AgentTask, Usage, derived_id
 from memshare_llm.limits.usage import Charge, UsageLog
-from memshare_memory.curate.forgetting import remove_traces
+from memshare_memory.curate.traces import remove_traces
 from memshare_memory.people import WrongAnswer, note_wrong, wrong_answers
 
 SECRET = "the zebra at the gate"

@@ -53,7 +53,11 @@ def test_the_setting_counts_more_than_what_helped(redis_client: redis.Redis) -> 
 
 
 def test_it_says_where_it_comes_from(redis_client: redis.Redis) -> None:
-    assert "40 accepted" in nearness(redis_client, "poem", None).why
+    count(redis_client, *[0.42] * 12, since=100)
+    assert (
+        "until 40 accepted answers that followed a memory suggest one (12 since the encoder"
+        in nearness(redis_client, "poem", None).why
+    )
     assert "no pool is named" in nearness(redis_client, None, None).why
 
     count(redis_client, *[0.42] * LEAST_TASKS)

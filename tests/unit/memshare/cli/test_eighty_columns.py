@@ -109,6 +109,12 @@ def test_the_chart_and_the_table_of_the_demo_fit(screen: Screen) -> None:
     assert max(map(len, lines)) <= WIDTH
 
 
+def test_what_is_up_and_how_it_ends_comes_first(tmp_path: Path, screen: Screen) -> None:
+    ready(tmp_path, "offline")
+
+    assert screen().startswith("memshare is up. Ctrl-C ends it. Data in")
+
+
 def test_what_the_demo_does_just_now_fits_on_one_line(screen: Screen) -> None:
     view = demo_gain.DemoView(console_module.console, plain=False)
     view.say("word " * 40)

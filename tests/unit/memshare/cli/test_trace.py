@@ -157,15 +157,17 @@ def test_a_trace_whose_details_are_gone_says_so_and_shows_the_rest(
     assert "are gone. Its details were kept for a day" in tree
 
 
-def test_as_json_a_trace_is_the_reply_of_rest(
+def test_as_json_a_trace_is_the_reply_of_rest_and_has_both_names_of_its_id(
     terminal: Terminal, redis_client: redis.Redis, settings: Settings
 ) -> None:
     answered(redis_client, [], None)
     with closing(Backend(settings)) as backend:
         told = own_journey(backend, local_caller(), TASK)
 
-    assert terminal.json("trace", TASK) == told.model_dump(mode="json")
+    assert terminal.json("trace", TASK) == told.model_dump(mode="json") | {"task_id": TASK}
     assert told.id == TASK
+    answer = terminal.json("result", TASK)
+    assert (answer["id"], answer["task_id"], answer["answer"]) == (TASK, TASK, "A lamp.")
 
 
 def test_a_task_that_goes_on_says_what_is_to_come_and_whether_a_worker_is_at_it(

@@ -51,6 +51,20 @@ def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_ans
     assert f"`memshare result {task_id}`" in said
 
 
+def test_a_task_from_standard_input_is_without_the_newline_that_ends_it(
+    settings: Settings,
+    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
+    tmp_path: Path,
+) -> None:
+    terminal = Terminal(tmp_path)
+    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+
+    with closing(Client(settings)) as client:
+        for typed, prompt in (("A limerick\n", "A limerick"), ("Two\nlines\n\n", "Two\nlines\n")):
+            task_id = terminal.run("submit", "poem", "-", stdin=typed).stdout.strip()
+            assert client.journey(task_id).prompt == prompt
+
+
 def test_no_answer_yet_says_what_the_task_waits_for_and_what_to_do(settings: Settings) -> None:
     with closing(Client(settings)) as client:
         submitted = client.submit("poem", "A limerick")

@@ -1,15 +1,20 @@
 from __future__ import annotations
 
+import re
+
 import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
-from memshare_broker.delivery.hops import ANSWER
+from memshare_broker.delivery.hops import ANSWER, OFFER
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.schema import trace_key
 from memshare_broker.presence import Presence, announce
+from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import AgentTask, Answer, Usage
+from tests.support.deployment import ROOT
 from tests.unit.memshare.doors.conftest import Tokened
+from tests.unit.memshare.doors.pages.journey_records import answered, graded
 
 TASK = {"agent": "logic", "prompt": "What has keys?"}
 
@@ -22,6 +27,24 @@ def test_the_journeys_that_began_last_come_first(here: TestClient) -> None:
     assert [one["id"] for one in found] == ids[:0:-1]
     assert found[0]["prompt"] == "riddle 2"
     assert here.get("/v1/journeys", params={"agent": "poem"}).json()["journeys"] == []
+
+
+def test_a_journey_in_a_list_says_what_it_says_alone_but_for_what_the_docs_name(
+    here: TestClient, backend: Backend
+) -> None:
+    answered(backend)
+    graded(backend, "t1", 90)
+    pair = OfferedPair(agent="logic", pool="logic", rubric="logic", prompt="?" * 500, answer="!" * 500)
+    backend.client.ledger.open(OFFER.next(pair, "t2").entry())
+    [told] = re.findall(r"that alone has (.*?) \|", (ROOT / "docs/doors.md").read_text())
+
+    rows = {one["id"]: one for one in here.get("/v1/journeys").json()["journeys"]}
+    whole = here.get("/v1/journeys/t1").json()
+
+    assert rows["t1"] == {name: whole[name] for name in rows["t1"]}
+    assert (rows["t1"]["pool"], rows["t1"]["answer"]) == ("logic", whole["answer"])
+    assert whole.keys() - rows["t1"].keys() == {*re.findall(r"`(\w+)`", told)}
+    assert [len(rows["t2"][name]) for name in ("prompt", "answer")] == [300, 300]
 
 
 def test_a_task_for_an_agent_that_does_not_run_here_is_refused_until_a_worker_has_it(

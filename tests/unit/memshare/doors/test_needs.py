@@ -56,7 +56,7 @@ def test_a_contradiction_needs_somebody_until_a_person_has_decided(
     assert here.get("/v1/needs").json() == {"total": 0, "needs": [], "missing": []}
     assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, None)]
 
-    here.post("/v1/conflicts", json={"memories": ids, "contradict": True, "right": ids[1]})
+    here.post("/v1/conflicts", json={"memories": ids, "right": ids[1]})
     assert [(one["confirmed"], one["right"]) for one in here.get("/v1/conflicts").json()] == [(True, ids[1])]
     nonsense = {"memories": ids, "contradict": False, "right": ids[1]}
     assert here.post("/v1/conflicts", json=nonsense).status_code == 422
@@ -502,16 +502,34 @@ def test_what_says_the_same_as_a_loser_is_graded_again_beside_the_winner_that_it
     here.post("/v1/conflicts", json={"memories": [str(right), str(wrong)], "contradict": True, "right": str(right)})
 
     def known(one: UUID) -> list[str]:
-        journey = here.post(f"/v1/memories/{one}/grade").json()["id"]
-        [sent] = [one for one in map(json.loads, bodies(redis_client)) if one["body"].get("journey") == journey]
-        here.delete(f"/v1/journeys/{journey}")
-        return sent["body"].get("known", [])
+        return graded_beside(here, redis_client, one)
 
     assert known(wrong) == ["On Mondays."]
     assert known(like) == [], "nobody said that these two contradict each other"
     for one in (like, other):
         links.judge("logic", right, one, "contradict")
     assert [known(one) for one in (like, other)] == [["On Mondays."], []]
+
+
+def test_what_a_changed_source_says_now_is_not_what_is_right_where_another_memory_denies_it_and_nobody_decided(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    museum, denying = stated(memory, MONDAYS, "On Wednesdays.")
+    derived = written_from(memory, museum, answer="On Mondays.")
+    memory.edit(Edit(id=museum, answer=TUESDAYS))
+    assert graded_beside(here, redis_client, derived) == [TUESDAYS]
+
+    Conflicts(redis_client).judge("logic", museum, denying, "contradict")
+    assert graded_beside(here, redis_client, derived) == []
+
+
+def graded_beside(client: TestClient, ledger: redis.Redis, memory: UUID) -> list[str]:
+    """What a memory that is graded again is compared with; the grading is ended."""
+    journey = client.post(f"/v1/memories/{memory}/grade").json()["id"]
+    [sent] = [one for one in map(json.loads, bodies(ledger)) if one["body"].get("journey") == journey]
+    client.delete(f"/v1/journeys/{journey}")
+    known: list[str] = sent["body"].get("known", [])
+    return known
 
 
 def test_what_speaks_for_one_of_two_is_told_with_the_first_reason_that_tells_them_apart(

@@ -19,6 +19,7 @@ from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from memshare_broker.wire.spaces import Spaces
 from memshare_memory.belief.promotions import Promotions
+from memshare_memory.curate.requests import Edit, Forget, RestoreForgotten
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id
 from memshare_memory.stores.store import Where
@@ -255,6 +256,40 @@ def test_what_is_taken_back_goes_with_what_was_written_from_it(
         Promotions(redis_client).note(own, Spaces(pools=("mine/ada", "team"), helped=1), "ada", "x", checked=True)
         is None
     )
+
+
+@pytest.mark.parametrize("what", ["edited", "forgotten", "restored"])
+def test_a_promotion_is_taken_back_also_where_its_original_was_edited_or_forgotten(
+    ada: TestClient, shelf: dict[str, UUID], memory: MemoryClient, redis_client: redis.Redis, what: str
+) -> None:
+    own = memory.get(shelf["mine/ada"])
+    propose(redis_client, own)
+    became = ada.post(f"/v1/promotions/{own.id}", json={}).json()["proposal"]["became"]
+    if what == "edited":
+        memory.edit(Edit(id=own.id, answer="It says something else by now."))
+    else:
+        memory.forget(Forget(ids=(own.id,)))
+    if what == "restored":
+        memory.restore_forgotten(RestoreForgotten(ids=(own.id,)))
+
+    done = ada.post(f"/v1/promotions/{own.id}", json={"decision": "take back"})
+
+    assert done.json()["forgotten"] == [became]
+
+
+def test_the_pages_of_the_original_and_of_what_it_became_take_a_promotion_back(
+    here: TestClient, shelf: dict[str, UUID], memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    own = memory.get(shelf["mine/ada"])
+    propose(redis_client, own)
+    here.post("/inbox/promotion", data={"memory": str(own.id), "decision": "promote"}, headers=FROM_PAGE)
+    [became] = [one for one in memory.page(Where(pool="team")).memories if one.origin]
+    memory.edit(Edit(id=own.id, answer="It says something else by now."))
+
+    assert all("Take the promotion back" in here.get(f"/memories/{one}").text for one in (own.id, became.id))
+    data = {"memory": str(own.id), "decision": "take back"}
+    here.post("/inbox/promotion", data=data, headers=FROM_PAGE)
+    assert "Take the promotion back" not in here.get(f"/memories/{own.id}").text
 
 
 def test_what_the_pool_had_before_is_not_taken_back(

@@ -152,3 +152,19 @@ def test_an_answer_that_was_called_wrong_is_not_used_again(here: TestClient, bac
 
     here.post(f"/journeys/{first}/feedback", data={"answer": "undecided"}, headers=FROM_PAGE)
     assert submitted() == first
+
+
+@pytest.mark.parametrize("of", ["logic", "team"])  # of its own pool, or promoted to another one
+def test_a_word_on_what_lies_in_the_trash_makes_stale_what_was_written_from_it_until_it_is_taken_back(
+    here: TestClient, memory: MemoryClient, kept: Memory, of: str
+) -> None:
+    [child, _] = remembered("Lit?", answer="A light.", pool=of, task_id="t2", parents=(kept.id,))
+    memory.restore([child])
+    memory.forget(Forget(ids=(kept.id,)))
+
+    page = said_on_the_page(here, "wrong")
+
+    assert "was forgotten; what follows it is stale" in text_of(page)
+    assert memory.get(child.id).status == "stale"
+    said_on_the_page(here, "undecided")
+    assert memory.get(child.id).status == "active"

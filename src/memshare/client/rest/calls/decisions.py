@@ -75,7 +75,7 @@ class ConflictCalls(Calls[Asked]):
         """Say of two memories of one pool whether they contradict each other; no model's word undoes it.
 
         Of two that do, agents are shown the one that you say is `right` alone, or else the more credible one.
-        `undecided` takes back what was said.
+        `right` says that they do, so it needs no `contradict`. `undecided` takes back what was said.
         """
 
     @call("post_views", "POST", "/v1/views", tag="conflicts")

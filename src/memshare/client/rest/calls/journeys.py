@@ -31,8 +31,8 @@ class LetterDecision(Message):
     others: int = Field(description="how many more dead letters were chosen with it")
 
 
-class JourneyFields(Message):
-    """Everything that the records of a task or a pair say so far."""
+class ListedFields(Message):
+    """Fields that a journey has alone and in a list."""
 
     what: What
     state: State
@@ -49,25 +49,31 @@ class JourneyFields(Message):
     model: str | None
     memories: tuple[Shown, ...]
     withheld: Shown | None = Field(description="a memory that was recalled and, at random, not shown")
-    quoted: Quoted | None = Field(description="the memory whose answer it is, word for word, as there is no model")
-    recall_id: UUID | None
     usage: Usage | None
     seconds: float | None
-    reasoning: str = Field(default="", description="how the model came to its answer, where it tells that")
-    notes: tuple[str, ...] = Field(
-        default=(), description="what became of the prompt: memories that did not fit, a server that cut it"
-    )
-    steps: tuple[Step, ...]
     score: Score | None
     accepted: bool | None = Field(description="whether the score is good enough to be remembered")
     memory_id: UUID | None
     outcome: str | None
     reason: str | None
-    lesson: Lesson | None
-    feedback: dict[UUID, float]
     opinion: Opinion | None = Field(
         default=None, description="what somebody said of the answer, by one `reward` of feedback"
     )
+    verified: bool | None = Field(description="whether a run in steps ended with a verified answer")
+
+
+class JourneyFields(ListedFields):
+    """Everything that the records of a task or a pair say so far."""
+
+    quoted: Quoted | None = Field(description="the memory whose answer it is, word for word, as there is no model")
+    recall_id: UUID | None
+    reasoning: str = Field(default="", description="how the model came to its answer, where it tells that")
+    notes: tuple[str, ...] = Field(
+        default=(), description="what became of the prompt: memories that did not fit, a server that cut it"
+    )
+    steps: tuple[Step, ...]
+    lesson: Lesson | None
+    feedback: dict[UUID, float]
     also_hid: tuple[UUID, ...] = Field(
         default=(), description="the memories that were hidden with it, as they say the same as a wrong answer"
     )
@@ -79,7 +85,6 @@ class JourneyFields(Message):
         default=False, description="whether its details are gone: steps, ranges of the grade, lesson, concepts, `hops`"
     )
     retriever_version: int | None
-    verified: bool | None = Field(description="whether a run in steps ended with a verified answer")
     parts: dict[UUID, UUID] = Field(description="its sub-questions: the journey of each, by the memory it may become")
     part_of: str | None = Field(description="the journey whose sub-question it is")
     trial: str | None = Field(default=None, description="the rubric that it was graded by only to see what that says")
@@ -87,35 +92,20 @@ class JourneyFields(Message):
     extracted: Extracted | None = Field(description="which concepts its memory has")
 
 
-class JourneyReply(JourneyFields):
-    """A task or a pair so far: fields that are not known yet are null."""
+class BriefJourney(ListedFields):
+    """A journey in a list: fields of the whole one; of a long prompt or answer its beginning."""
 
     id: str
     ended: bool
     waits: str | None = Field(description="why it waits beside its queue")
     cancelled: str | None
     error: str | None = Field(description="why it was given up")
+
+
+class JourneyReply(BriefJourney, JourneyFields):
+    """A task or a pair so far: fields that are not known yet are null."""
+
     dead_letter: str | None = Field(description="the id of its dead letter, until that is retried or dropped")
-
-
-class BriefJourney(Message):
-    """A journey in a list: some fields of the whole one; of a long prompt its beginning."""
-
-    id: str
-    what: What
-    state: State
-    agent: str
-    kind: str | None
-    submitter: str
-    submitted: float
-    prompt: str
-    model: str | None
-    memories: tuple[Shown, ...]
-    withheld: Shown | None = Field(description="one more that was recalled and, at random, not shown")
-    score: Score | None
-    accepted: bool | None
-    opinion: Opinion | None = Field(description="what somebody said of the answer")
-    waits: str | None
 
 
 class JourneysReply(Message):

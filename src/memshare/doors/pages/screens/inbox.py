@@ -159,7 +159,7 @@ def settle_promotion(visit: Visit) -> Done:
     said, gone = done.proposal.said, f"; in the trash: {len(done.forgotten)}" if done.forgotten else ""
     back = {"promoted": "take back", "refused": "undecided"}.get(said or "")
     undo = f"{HERE}/promotion?{urlencode({**visit.given('memory', 'kind'), 'decision': back})}" if back else ""
-    return Done(_here(visit), f"It is {said or 'undecided again'}{gone}.", undo)
+    return Done(visit.back or _here(visit), f"It is {said or 'undecided again'}{gone}.", undo)
 
 
 @PAGES.action("/inbox/stale")

@@ -17,7 +17,6 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.journeys import as_it_was, is_first, own_journey, prompt, sent_at
 from memshare.operations.memories import find_forgotten, get
-from memshare.operations.opinions import REMEMBERED, also_hidden, is_wrong, kept, may_say, may_take_back, still_shown
 from memshare.operations.search import share_of, that_are_followed
 from memshare.operations.serving import note_decided
 from memshare.operations.sharing import give_feedback
@@ -91,7 +90,7 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
 
 def misled(journey: JourneyReply, memories: Sequence[MemoryShown]) -> MemoryShown | None:
     """The memory that a wrong answer followed most, also where it was forgotten since."""
-    there = [one for one in memories if is_wrong(journey) and (one.followed or 0.0) >= LEAST_FOLLOWED]
+    there = [one for one in memories if opinions.is_wrong(journey) and (one.followed or 0.0) >= LEAST_FOLLOWED]
     return max(there, key=lambda one: one.followed or 0.0, default=None)
 
 
@@ -211,13 +210,14 @@ def journey(visit: Visit) -> Screen:
             "prompt": _prompt(visit, found),
             "currency": prices.currency,
             "misled": misleading,
-            "still_shown": still_shown(backend, caller, found, source),
-            "also_hidden": also_hidden(backend, found),
-            "is_wrong": is_wrong(found),
+            "is_disputed": opinions.is_disputed(backend, misleading.found if misleading else None),
+            "still_shown": opinions.still_shown(backend, caller, found, source),
+            "also_hidden": opinions.also_hidden(backend, found),
+            "is_wrong": opinions.is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
-            "kept": kept(backend, caller, found),
-            "may_say": may_say(caller, found),
-            "may_take_back": may_take_back(caller, found),
+            "kept": opinions.kept(backend, caller, found),
+            "may_say": opinions.may_say(caller, found),
+            "may_take_back": opinions.may_take_back(caller, found),
             "learns": backend.settings.learn,
             "is_first": is_first(backend, found),
             "details_kept": kept_for(backend.client.settings.traces_days),
@@ -245,7 +245,7 @@ def _hops(journey: JourneyReply) -> Iterator[HopShown]:
     yield HopShown("submitted", journey.submitted, None)
     before = journey.submitted
     done = {ANSWER.name: journey.state != "unanswered", SCORE.name: journey.score is not None}
-    done[SETTLE.name] = journey.outcome in REMEMBERED
+    done[SETTLE.name] = journey.outcome in opinions.REMEMBERED
     for name, at in sorted(journey.hops.items(), key=lambda one: one[1]):
         ended = ENDED.get(name, name)
         yield HopShown(ended if done.get(name, True) else f"not {ended}", at, max(at - before, 0.0))

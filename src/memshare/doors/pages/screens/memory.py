@@ -13,7 +13,7 @@ from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.decisions import submitter_of, views
+from memshare.operations.decisions import promoted_from, submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore, whole_id
@@ -226,6 +226,7 @@ def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
         "rivals": [*_shown(visit, (*found.conflicts, *found.both_right))],
         "by": _submitter(visit, found.memory),
         "told": shown_to(visit.backend, visit.caller, found.memory.id, limit=SHOWN_TO),
+        "promoted": promoted_from(visit.backend, visit.caller, found.memory),
         "mine": None,
         "back": visit.back,
     }

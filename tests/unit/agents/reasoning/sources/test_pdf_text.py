@@ -11,6 +11,7 @@ from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from memshare_agents.reasoning.sources.extract_text import MAX_TEXT, page_of
 from memshare_agents.reasoning.sources.parsing import MAX_PAGES, pdf_text
+from memshare_broker.errors import GiveUp
 from tests.support.deployment import patient
 
 
@@ -71,6 +72,13 @@ def test_only_the_first_pages_of_a_very_long_pdf_are_read(
     assert text.count("x") == MAX_PAGES
     assert 50 <= len(start) < 100
     assert caplog.text.count("only the first") == 2
+
+
+def test_what_the_library_says_of_a_broken_file_is_in_our_words_alone(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(GiveUp, match=r"'cut\.pdf' cannot be read as a PDF"):
+        pdf_text("cut.pdf", pdf_of(b"BT /F1 9 Tf (hello) Tj ET")[:300], MAX_TEXT)
+
+    assert caplog.text == ""
 
 
 def test_half_a_character_becomes_one_that_can_be_sent() -> None:

@@ -7,10 +7,12 @@ import re
 from uuid import UUID
 
 import pytest
+import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
 from memshare_broker.wire.grades import PROGRAM
+from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import ConflictDecision, Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from tests.unit.memshare.doors.conftest import Tokened
@@ -118,6 +120,45 @@ def test_a_memory_that_was_found_wrong_since_says_so_and_one_that_was_found_righ
     assert "not shown: memory" not in won
 
 
+def test_a_rejected_answer_that_follows_one_of_two_that_contradict_each_other_leads_to_the_decision(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [other] = memory.add([NewMemory(pool="logic", prompt="red lamp by the sea", answer="A star.")])
+    both = UUID(shelf["logic"]), other
+    answered(backend, shelf["logic"])
+    graded(backend, "t1", 5)
+
+    def advice() -> tuple[bool, bool]:
+        page = here.get("/journeys/t1").text
+        decide = "Two memories contradict each other about this: decide which is right and ask again."
+        is_linked = '<a href="/inbox?kind=conflict">decide which is right</a>' in page
+        assert is_linked == (decide in text_of(page))
+        return is_linked, "If the memory is wrong, forget it" in page
+
+    assert advice() == (False, True)
+    Conflicts(redis_client).judge("logic", *both, "contradict")
+    assert advice() == (True, False)
+    assert "A star." in here.get("/inbox?kind=conflict").text
+    memory.decide(ConflictDecision(memories=both, right=both[0]))
+    assert advice() == (False, True)
+
+
+def test_who_calls_an_answer_wrong_that_was_graded_well_is_not_sent_to_its_grade(
+    here: TestClient, backend: Backend, shelf: dict[str, str]
+) -> None:
+    for journey, text, total in (("t1", "Nothing.", 90), ("t2", "Nothing.", 20), ("t3", "A light.", 90)):
+        answered(backend, shelf["logic"], journey=journey, text=text)
+        graded(backend, journey, total)
+
+    def said(journey: str) -> str:
+        page = here.post(f"/journeys/{journey}/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+        return text_of(page[page.index('<p class="notice bad">') :].split("</p>")[0])
+
+    assert said("t1") == "You said that this answer is wrong. It follows none of the memories."
+    assert said("t2") == "You said that this answer is wrong. It follows none of the memories: look at the grade."
+    assert said("t3") == "You said that this answer is wrong; it follows this memory closely."
+
+
 def test_the_figures_of_what_was_shown_say_the_same_as_who_is_blamed(
     here: TestClient, backend: Backend, memory: MemoryClient
 ) -> None:
@@ -142,6 +183,25 @@ def test_the_figures_of_what_was_shown_say_the_same_as_who_is_blamed(
     assert "in other words" not in text_of(here.get(f"/memories/{other}").text)
     [told] = here.get(f"/v1/memories/{other}/shown").json()["journeys"]
     assert (told["share"], told["follows"]) == (0.0, False)
+
+
+def test_a_short_pair_that_is_said_in_a_sentence_is_blamed_and_followed_wholly(
+    here: TestClient, backend: Backend, memory: MemoryClient
+) -> None:
+    pairs = [
+        NewMemory(pool="logic", prompt="Who bakes?", answer=one, new_pool=True) for one in ("Arne Lund", "Ida Moe")
+    ]
+    own, other = map(str, memory.add(pairs))
+    answered(backend, other, own, text="The baker of the bakery is Arne Lund.")
+
+    page = here.post("/journeys/t1/feedback", data={"answer": "wrong"}, headers=FROM_PAGE).text
+
+    assert here.get("/v1/journeys/t1").json()["feedback"] == {own: 0.0}
+    assert "Followed by the answer 100%" in card_of(page, own)
+    assert "Followed by the answer 0%" in card_of(page, other)
+    assert "the wrong answer followed it most" in card_of(page, own)
+    [told] = here.get(f"/v1/memories/{own}/shown").json()["journeys"]
+    assert (told["share"], told["follows"]) == (1.0, True)
 
 
 def test_of_a_memory_that_is_gone_for_good_nothing_is_denied(
