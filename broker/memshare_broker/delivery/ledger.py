@@ -278,7 +278,7 @@ class Ledger:
         return {queue: self.open_in(queue) for queue in queues}
 
     def open_in(self, queue: str) -> int:
-        return self._client.zcard(open_key(queue))
+        return count_open(self._client, queue)
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:
         about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "agent": of.agent}
@@ -305,6 +305,11 @@ def failed_tries(client: redis.Redis) -> dict[str, str]:
 def count_ended(client: redis.Redis, stage: str) -> int:
     """How many messages of a stage have ended in this Redis, ever."""
     return int(client.hget(schema.DONE, stage) or 0)
+
+
+def count_open(client: redis.Redis, queue: str) -> int:
+    """How many messages of a queue are open; in a pipeline it is asked with the rest."""
+    return client.zcard(open_key(queue))
 
 
 class QueueState(NamedTuple):

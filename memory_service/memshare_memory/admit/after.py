@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
 from memshare_broker.delivery.hops import LEARN, SCORE, NextMessage
-from memshare_broker.delivery.schema import open_key
+from memshare_broker.delivery.ledger import count_open
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import VerdictTask
@@ -260,7 +260,7 @@ class Lessons:
         with self._client.pipeline(transaction=False) as asked:
             asked.hget(retriever_key(pool, encoder, "state"), "counted")
             asked.get(retriever_key(pool, encoder, "in_vain"))
-            asked.zcard(open_key(TRAINER_QUEUE))
+            count_open(asked, TRAINER_QUEUE)
             had, in_vain, waiting = asked.execute()
         return int(had or 0), int(in_vain or 0), waiting
 

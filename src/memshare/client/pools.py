@@ -13,7 +13,7 @@ from memshare.client.rest.calls.decisions import Contradiction
 from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
-from memshare_broker.delivery.schema import open_key
+from memshare_broker.delivery.ledger import count_open
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import SAME_NAME, AgentCard, Presence
@@ -63,7 +63,7 @@ def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str,
     grades = (why for _, why in cannot_grade(client))
     every = (*grades, *paused_labels(client), *missing_batch_apis(client), *filtered_today(client))
     models = {model for worker in workers for model in models_of(worker)}
-    waiting = client.zcard(open_key(TRAINER_QUEUE)) >= MOST_LESSONS
+    waiting = count_open(client, TRAINER_QUEUE) >= MOST_LESSONS
     return (*(why for why in every if any(model in why for model in models)), *[LESSONS_WAIT] * waiting)
 
 
