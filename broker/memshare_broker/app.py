@@ -16,6 +16,7 @@ App = Celery
 
 SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE = "scorer", "memory", "trainer", "concepts"
 STAGE_QUEUES = (SCORER_QUEUE, MEMORY_QUEUE, TRAINER_QUEUE, CONCEPTS_QUEUE)
+MOST_LESSONS = 1_000  # open messages of the trainer, from which on nothing more is made for a model to label
 PRIORITY_STEPS = (0, 3, 6, 9)  # 0 goes first; others are rounded down to a step
 PRIORITY_SEPARATOR = "\x06\x16"  # kombu's, between a queue's name and the step
 

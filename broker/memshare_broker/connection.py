@@ -96,6 +96,9 @@ def unreachable(url: str, error: Exception) -> Unreachable:
             f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
             "of rediss:// in MEMSHARE_REDIS_URL."
         )
+    if isinstance(fault, exceptions.TimeoutError) and "connecting" not in str(fault):
+        busy = "It is there, but stopped or busy: look at its process and its log. Then everything goes on by itself."
+        return Unreachable(f"Redis does not answer at {address(url)}. {busy}")
     start = (
         "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
         if url.startswith("unix:")

@@ -7,6 +7,7 @@ says who waits with whom, and what was said of whom.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -121,6 +122,7 @@ class Batches(Generic[T, R]):
         self._client.expire(f"{state}:failed", 7 * DAY)
         if failed >= MOST_ALONE:
             raise error
+        self._ledger.note_failed(error, task.journey)
         self._client.set(state, _ALONE, ex=int(seconds) + KEPT_SECONDS)
         self.leave(task)
         why = f"A reply of the model was of no use for its {self._name} ({error.reason}): asked again, ever later."
@@ -133,6 +135,8 @@ class Batches(Generic[T, R]):
         except (TryAgain, GiveUp) as error:
             if len(tasks) == 1:
                 raise
+            if error.reason in REFUSALS or error.reason in TOO_MUCH:
+                self._ledger.note_failed(error, tasks[0].journey)
             if error.reason in REFUSALS:
                 self._part(waited[1:])  # one of them may be what the model will not speak of
                 del waited[1:]
@@ -146,7 +150,7 @@ class Batches(Generic[T, R]):
 
     def gather(self, task: T) -> list[WaitingTask[T]]:
         """This task and those to be asked about with it, now; raises `NotYet` as long as it waits."""
-        member, own = task.model_dump_json(), self._message(task.journey)
+        member, own = _member(task), self._message(task.journey)
         state, hold = str(self._client.get(self._state_key(task.journey)) or ""), f"{HOLD}{task.journey}"
         if state == _ALONE:
             self.leave(task)
@@ -210,14 +214,14 @@ class Batches(Generic[T, R]):
 
     def leave(self, task: T) -> None:
         """It waits no longer: there is nothing to be asked about it."""
-        self._client.zrem(self._waiting_key(task), task.model_dump_json())
+        self._client.zrem(self._waiting_key(task), _member(task))
 
     def _give_back(self, waited: Iterable[WaitingTask[T]]) -> None:
         """They were not asked about, and go on waiting, but for those that have to be asked about by themselves."""
         for one in waited:
             if self._client.get(self._state_key(one.task.journey)) == _ALONE:
                 continue
-            self._client.zadd(self._waiting_key(one.task), {one.task.model_dump_json(): one.since}, nx=True)
+            self._client.zadd(self._waiting_key(one.task), {_member(one.task): one.since}, nx=True)
             self._client.delete(self._state_key(one.task.journey))
 
     def _part(self, waited: Sequence[WaitingTask[T]]) -> None:
@@ -243,6 +247,11 @@ class Batches(Generic[T, R]):
     def _state_key(self, journey: str) -> str:
         """State of a task that waited: it is being asked about, has to be asked about by itself, or has its reply."""
         return f"memshare:{self._name}_said:{journey}"
+
+
+def _member(task: PaidTask) -> str:
+    """A task as it waits for others: its message has the vectors, and no model is asked about them."""
+    return re.sub(r'("encoder":"[^"]*","data":)"[^"]*"', r'\1""', task.model_dump_json())
 
 
 def shares(usage: Usage, count: int) -> list[Usage]:

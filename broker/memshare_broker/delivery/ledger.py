@@ -8,6 +8,7 @@ in no queue is sent again under the same id (`memshare_broker.delivery.sweeper`)
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, Literal, NamedTuple, cast
@@ -23,9 +24,9 @@ from memshare_broker.delivery import schema
 from memshare_broker.delivery.journey_records import join, pack, read_records, split
 from memshare_broker.delivery.schema import CeleryResult, Committed, Entry, Outgoing, ledger_script, open_key
 from memshare_broker.delivery.sweeper import ParkedMessages
-from memshare_broker.errors import OUTAGES, PAID, IdTaken, NotYet, QueueFull, Reason
+from memshare_broker.errors import OUTAGES, PAID, GiveUp, IdTaken, NotYet, QueueFull, Reason, TryAgain
 from memshare_broker.observe.metrics import Sample, count, flat
-from memshare_broker.observe.safe_text import without_vectors
+from memshare_broker.observe.safe_text import masked, without_vectors
 from memshare_broker.scripts import Script
 from memshare_broker.wire.messages import Cancellation, Parked, Record
 
@@ -199,14 +200,24 @@ class Ledger:
         """True if a worker that is there, or was a moment ago, works on a message."""
         return bool(self._client.hexists(schema.INCARNATIONS, message_id))
 
-    def fail(self, entry: Entry, reason: Reason, *, asked: bool = True) -> Failures:
-        """Note that a try has failed, but do not count it in an outage; returns what has failed so far.
+    def fail(self, entry: Entry, reason: Reason, *, asked: bool = True, why: str = "") -> Failures:
+        """Note that a try has failed, and why, but do not count it in an outage; returns what has failed so far.
 
         Where nobody was `asked` only the time of the first one is noted.
         """
         counts, is_paid = reason not in OUTAGES, reason in PAID
-        tries, seconds, paid = self._run(FAIL, entry, reason=reason, counts=counts, is_paid=is_paid, asked=asked)
+        last = _last(why, entry.journey) if why else ""
+        tries, seconds, paid = self._run(
+            FAIL, entry, reason=reason, counts=counts, is_paid=is_paid, asked=asked, last=last
+        )
         return Failures(int(tries), float(seconds), int(paid))
+
+    def note_failed(self, error: TryAgain | GiveUp, journey: str) -> None:
+        """Count a call that failed among the tries that did, where its message goes on waiting."""
+        with self._client.pipeline() as noted:
+            noted.hincrby(schema.FAILED, error.reason, 1)
+            noted.hset(schema.LAST_FAILED, error.reason, _last(str(error), journey))
+            noted.execute()
 
     def bury(self, entry: Entry, letter: str, reason: Reason = "bug", error: str | None = None) -> bool:
         """Strike a message off as a dead letter, given as JSON, and count it; False when another run was through.
@@ -257,13 +268,17 @@ class Ledger:
         """How many tries have failed, ever, by reason."""
         return {reason: int(count) for reason, count in failed_tries(self._client).items()}
 
+    def last_failed(self) -> dict[str, dict[str, Any]]:
+        """The latest try that failed, by reason: `at`, `error` and `journey`."""
+        return {str(reason): json.loads(text) for reason, text in self._client.hgetall(schema.LAST_FAILED).items()}
+
     def open_messages(self) -> dict[str, int]:
         """How many messages of each queue are open: waiting, running or between two tries."""
         queues = sorted(map(str, self._client.smembers(schema.QUEUES)))
         return {queue: self.open_in(queue) for queue in queues}
 
     def open_in(self, queue: str) -> int:
-        return self._client.zcard(open_key(queue))
+        return count_open(self._client, queue)
 
     def _run(self, script: Script, of: Entry, **more: Any) -> Any:
         about = {"id": of.id, "queue": of.queue, "stage": of.stage, "name": of.journey, "agent": of.agent}
@@ -278,6 +293,10 @@ def _json(facts: Facts | None) -> str:
     return json.dumps(facts, ensure_ascii=False) if facts else ""
 
 
+def _last(why: str, journey: str) -> str:
+    return json.dumps({"at": time.time(), "error": masked(why), "journey": journey}, ensure_ascii=False)
+
+
 def failed_tries(client: redis.Redis) -> dict[str, str]:
     """How many tries have failed in this Redis, ever, by reason, as it stands there."""
     return {str(reason): str(count) for reason, count in client.hgetall(schema.FAILED).items()}
@@ -286,6 +305,11 @@ def failed_tries(client: redis.Redis) -> dict[str, str]:
 def count_ended(client: redis.Redis, stage: str) -> int:
     """How many messages of a stage have ended in this Redis, ever."""
     return int(client.hget(schema.DONE, stage) or 0)
+
+
+def count_open(client: redis.Redis, queue: str) -> int:
+    """How many messages of a queue are open; in a pipeline it is asked with the rest."""
+    return client.zcard(open_key(queue))
 
 
 class QueueState(NamedTuple):

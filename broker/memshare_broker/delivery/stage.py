@@ -173,7 +173,7 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         task.send_event("task-retried", exception=repr(str(error)), traceback="")
         raise Ignore from error
     except TryAgain as error:
-        failed = services.ledger.fail(entry, error.reason, asked=error.asked)
+        failed = services.ledger.fail(entry, error.reason, asked=error.asked, why=str(error))
         tries = failed.tries
         tried_enough = error.reason not in OUTAGES and (tries >= services.tries or failed.paid >= PAID_TRIES)
         if tried_enough or failed.seconds >= services.retry_seconds:
@@ -234,7 +234,7 @@ def _bury(
     services: StageServices, entry: Entry, error: Exception, *, tries: int | None = None, kind: Kind | None = None
 ) -> Record:
     if tries is None:
-        tries = services.ledger.fail(entry, reason_of(error, kind)).tries
+        tries = services.ledger.fail(entry, reason_of(error, kind), why=str(error)).tries
     letter = letter_for(entry, error, tries=tries, kind=kind)
     first = services.dead_letters.add(letter)
     _trace_ended(services.ledger, entry, "dead", first=first, reason=letter.reason)

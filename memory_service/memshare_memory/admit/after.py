@@ -18,7 +18,9 @@ import numpy as np
 import redis
 from numpy.typing import NDArray
 
+from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
 from memshare_broker.delivery.hops import LEARN, SCORE, NextMessage
+from memshare_broker.delivery.ledger import count_open
 from memshare_broker.delivery.stage import Outcome
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.grades import VerdictTask
@@ -226,7 +228,7 @@ class Lessons:
         """
         if not self.learn or memory.prompt is None:
             return None
-        had, in_vain = self._had(memory.pool, recall.encoder_name)
+        had, in_vain, waiting = self._had(memory.pool, recall.encoder_name)
         had = max(had, brought or 0)
         if not is_chosen(memory, worth_learning(had, self._share)):
             return None
@@ -244,7 +246,8 @@ class Lessons:
         if len(candidates) < FEWEST_CANDIDATES:
             return None
         labels = made_otherwise(memory.answer, [one.answer for one in candidates])
-        is_asked = brought is None and is_chosen(memory, worth_learning(had, self._share, in_vain))
+        may_ask = brought is None and waiting < MOST_LESSONS
+        is_asked = may_ask and is_chosen(memory, worth_learning(had, self._share, in_vain))
         if not (labels or is_asked):
             return None
         return LessonTask(
@@ -260,13 +263,15 @@ class Lessons:
             labels=labels,
         )
 
-    def _had(self, pool: str, encoder: str) -> tuple[int, int]:
-        """How many lessons the pool's retriever has had, and how many calls for labels in a row taught it nothing."""
+    def _had(self, pool: str, encoder: str) -> tuple[int, int, int]:
+        """How many lessons the pool's retriever has had, how many calls for labels in a row taught it nothing, and how
+        many messages are open for the trainer."""
         with self._client.pipeline(transaction=False) as asked:
             asked.hget(retriever_key(pool, encoder, "state"), "counted")
             asked.get(retriever_key(pool, encoder, "in_vain"))
-            had, in_vain = asked.execute()
-        return int(had or 0), int(in_vain or 0)
+            count_open(asked, TRAINER_QUEUE)
+            had, in_vain, waiting = asked.execute()
+        return int(had or 0), int(in_vain or 0), waiting
 
 
 def for_evidence(

@@ -177,7 +177,7 @@ class DoorConnection:
 
     def __init__(self, settings: Settings) -> None:
         socket = None if settings.memory_url else socket_of(settings.data)
-        self._running = settings.data / RUNNING
+        self._running, self._exports = settings.data / RUNNING, settings.exports_dir
         self._place = settings.memory_url or f"the socket {str(socket)!r}"
         self._address = (settings.memory_url or "http://memory").rstrip("/")
         self._headers = [("Content-Type", "application/json")]
@@ -232,7 +232,9 @@ class DoorConnection:
             except httpcore2.ConnectError as error:
                 start = "Start `memshare up`, or `memshare worker memory`; on another machine, set MEMSHARE_MEMORY_URL."
                 if is_held(self._running):
-                    start = "`memshare up` is starting it; the first time it exports the encoder, for a minute or so."
+                    first = "; the first time it exports the encoder, for a minute or so."
+                    known = any(self._exports.glob("[!.]*"))
+                    start = f"`memshare up` is starting it{', which takes some seconds.' if known else first}"
                 raise TryAgain(
                     f"The memory service does not answer at {self._place}. {start}", reason="store"
                 ) from error

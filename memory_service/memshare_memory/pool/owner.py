@@ -29,7 +29,8 @@ from memshare_broker.wire.messages import Message
 from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.stores.data_folder import pool_id
 
-CLOSED, WRITERS = "memshare:gate:closed", "memshare:gate:writers"
+CLOSED, WRITERS, CLOSED_FOR = "memshare:gate:closed", "memshare:gate:writers", "memshare:gate:closed_for"
+MOVING = "The pool is being moved to another encoder"
 
 LONGEST_WRITE = 60  # seconds; a writer that was killed counts for no longer
 # A writer has its pool to itself for less time than it counts at the gate: who holds a lock is always one of those
@@ -83,7 +84,8 @@ class WriteGate:
             if state == "entered":
                 return str(encoder[0]) if encoder and encoder[0] is not None else None
             if state == "closed" and waited > PATIENCE:
-                raise TryAgain("The pool is being moved to another encoder. Try again in a moment.", wait=COME_BACK)
+                words = f"{self._closed_for()}, and nothing is written meanwhile. Try again in a moment."
+                raise TryAgain(words, wait=COME_BACK)
             if lock and state == "busy" and waited > look:
                 self._free_from_killed(lock)
                 look = waited + LOOK_EVERY
@@ -97,16 +99,20 @@ class WriteGate:
         if token.partition(":")[0] in present_and_vanished(self._client)[1]:
             LEAVE_GATE(self._client, lock=lock, token=token)
 
+    def _closed_for(self) -> str:
+        return str(self._client.get(CLOSED_FOR) or MOVING)
+
     @contextmanager
-    def closed(self) -> Iterator[Callable[[], None]]:
-        """Nobody writes while the block runs.
+    def closed(self, what: str = MOVING) -> Iterator[Callable[[], None]]:
+        """Nobody writes while the block runs; `what` tells those who wait what is being done.
 
         It gets a sign of life to call now and then, and right before what it closed the gate for; that raises
         `TryAgain` when the block was away for so long that others write again.
         """
         with lease(self._client, CLOSED, LONGEST_CLOSURE) as lock:
             if lock is None:
-                raise TryAgain("Another process is moving the pool right now. Wait until it is done.")
+                raise TryAgain(f"{self._closed_for()}. Wait until that is done.")
+            self._client.set(CLOSED_FOR, what)
 
             def alive() -> None:
                 try:

@@ -10,8 +10,10 @@ import redis
 
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.rest.calls.decisions import Contradiction
+from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
 from memshare_broker.connection import reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
+from memshare_broker.delivery.ledger import count_open
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.metrics import METRICS, read_field
 from memshare_broker.presence import SAME_NAME, AgentCard, Presence
@@ -50,13 +52,20 @@ def models_of(worker: Presence) -> set[str]:
     return {one for one in (*(card.model for card in worker.agents), worker.scorer_model, worker.trainer_model) if one}
 
 
+LESSONS_WAIT = (
+    f"{MOST_LESSONS:,} lessons or more wait for the trainer: until fewer do, what is new becomes none that a model has "
+    "to label."
+)
+
+
 def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str, ...]:
     """A sentence for each rubric by which a model of these workers cannot grade, and each without labels or batches, or
-    whose content filter refused background calls today."""
+    whose content filter refused background calls today, and one where too many lessons wait."""
     grades = (why for _, why in cannot_grade(client))
     every = (*grades, *paused_labels(client), *missing_batch_apis(client), *filtered_today(client))
     models = {model for worker in workers for model in models_of(worker)}
-    return tuple(why for why in every if any(model in why for model in models))
+    waiting = count_open(client, TRAINER_QUEUE) >= MOST_LESSONS
+    return (*(why for why in every if any(model in why for model in models)), *[LESSONS_WAIT] * waiting)
 
 
 def same_names(workers: Iterable[Presence]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import redis
 from pydantic import Field
@@ -238,6 +238,35 @@ def dead_letters(backend: Backend, caller: Caller) -> list[DeadLetterReply]:
         for letter, pool in found
         if caller.sees(pool)
     ]  # fmt: skip
+
+
+class LastError(NamedTuple):
+    """The latest failure of a kind, and how many there were: tries that failed, or what was given up."""
+
+    reason: str
+    times: int
+    error: str
+    journey: str
+    at: float
+
+
+def last_errors(backend: Backend, caller: Caller) -> list[LastError]:
+    """The latest failure of each kind, the latest first: dead letters, and for who sees all pools failed tries, too."""
+    if not caller.may("admin"):
+        return []
+    letters = dead_letters(backend, caller)
+    given_up = Counter(one.reason for one in letters)
+    found = {one.reason: LastError(one.reason, 0, one.error, one.journey, one.died) for one in letters}
+    tried = dict[str, int]()
+    if caller.pools is None:
+        with backend.reaching():
+            tried, last = backend.client.ledger.failed(), backend.client.ledger.last_failed()
+        for reason, one in last.items():
+            if reason not in found or one["at"] > found[reason].at:
+                found[reason] = LastError(reason, 0, one["error"], one["journey"], one["at"])
+    counts = {reason: max(given_up[reason], tried.get(reason, 0)) for reason in found}
+    every = [one._replace(times=counts[reason]) for reason, one in found.items()]
+    return sorted(every, key=lambda one: one.at, reverse=True)
 
 
 @serves(DeadLetterCalls.retry)

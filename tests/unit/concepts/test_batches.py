@@ -166,6 +166,18 @@ def test_what_has_waited_long_enough_is_asked_about_with_those_that_are_there(
     assert len(chat.conversations) == 1
 
 
+def test_a_call_that_failed_while_all_go_on_waiting_is_among_the_last_errors(
+    make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer, ledger: Ledger
+) -> None:
+    some = tasks("Owl", "Elk", "Cat")
+    chat.most = 1
+    wait(make(), some)
+    wait(make(wait=0), some[:1])
+
+    assert ledger.failed() == {"time-out": 1}
+    assert ledger.last_failed()["time-out"]["error"] == "Too much."
+
+
 def test_those_of_another_submitter_pay_for_themselves(
     make: Callable[..., Extracting], tasks: Callable[..., list[ExtractTask]], chat: Namer
 ) -> None:

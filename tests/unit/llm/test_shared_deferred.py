@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 import redis
 from pydantic import BaseModel
 
 from memshare_broker.delivery.hops import LEARN
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.schema import PARKED
+from memshare_broker.delivery.schema import MESSAGES, PARKED
 from memshare_broker.errors import NotYet
 from memshare_broker.wire.lessons import LessonTask
-from memshare_broker.wire.messages import Turn
+from memshare_broker.wire.messages import Embedding, Turn
 from memshare_llm.batches import DEFERRED_AGAIN, Batches
 from memshare_llm.chat import Chat, Deferred, Reply
 from memshare_llm.limits.budget import Payer
@@ -156,3 +157,22 @@ def test_what_was_refused_together_is_deferred_one_by_one(
     assert isinstance(wait(labeller, bad, redis_client), Deferred)
     assert labeller.label(one).values == (0.5, 0.01)
     assert [len(document(turns)["tasks"]) for turns in judge.deferred] == [2, 1, 1]
+
+
+def test_a_lesson_that_waits_for_labels_keeps_its_vectors_in_its_message_alone(
+    ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    [task] = lessons(1)
+    vector = Embedding.pack("words", np.ones(384, np.float32))
+    candidates = [one.model_copy(update={"embedding": vector}) for one in task.candidates * 10]
+    task = task.model_copy(update={"embedding": vector, "candidates": tuple(candidates)})
+    open_all([task], ledger)
+    batches: Batches[LessonTask, Percentages] = Batches(LEARN, "labels", redis_client, ledger, 60, said=Percentages)
+
+    wait(Labeller(DeferredJudge(), unmetered, batches=batches), task, redis_client)
+
+    [waiting] = redis_client.keys("memshare:labels_waiting:*")
+    assert vector.data in redis_client.hvals(MESSAGES)[0]
+    assert len(redis_client.zrange(waiting, 0, -1)[0]) < len(redis_client.hvals(MESSAGES)[0]) / 8
+    batches.leave(task)
+    assert not redis_client.exists(waiting)

@@ -164,7 +164,7 @@ def test_a_call_whose_worker_was_killed_is_made_again_and_one_that_is_under_way_
     wait(make(), [one, two], redis_client)
     ledger.open(entry)
     ledger.begin(entry, "a worker")
-    assert [waiting.task for waiting in shared(wait=0).gather(one)] == [one, two]
+    assert [waiting.task.journey for waiting in shared(wait=0).gather(one)] == [one.journey, two.journey]
 
     assert wait(make(wait=0), [two], redis_client) == [2]
     redis_client.delete("memshare:lives")  # as the sweeper does when the worker is gone

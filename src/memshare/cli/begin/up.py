@@ -195,15 +195,21 @@ def _watch(supervisor: Supervisor, client: Client, told_to_end: threading.Event,
 
 @dataclass
 class _Trouble:
-    """A trouble as it was told last: its words, its size (what waits for it, or its count), and when it was seen."""
+    """A trouble as it was told last: its words, its size (what waits for it, or its count), and when it was seen.
+
+    `models` are those of which it says that they fail. `now` is its size by now, which it has had since `since`.
+    """
 
     why: str
     size: int
     seen: float
+    models: frozenset[str]
+    now: int
+    since: float
 
 
 class _Troubles:
-    """Says what is wrong, again when that is ten times as much, and then that it is over: a model is away, its calls
+    """Says what is wrong, again when that is ten times as much, and that it is over: a model is away, its calls
     fail, or what it says is of no use; a rubric is not approved; tasks were given up; Redis has no room, or is silent.
     """
 
@@ -257,12 +263,17 @@ class _Troubles:
         for why, number in held.items():
             waiting[_without_numbers(why)] += number
         for key, why in found.items():
-            self._say(key, why, waiting[key], now)
-        # What its last call did not disprove may go on, unless it fails otherwise by now.
+            failing = (*held, *fails.values())
+            models = frozenset(model for model in calls if why in failing and f"{model} " in why)
+            self._say(key, why, waiting[key], now, models)
+        # What its last call did not disprove may go on. One that fails otherwise by now is told so, and is not over.
         open_ = {model for model, ended in calls.items() if ended[0] != "fit" and model not in fails}
+        fail_now = {model for key in found for model in self._told[key].models}
         for key, one in [*self._told.items()]:
             if now - one.seen >= LASTS and not any(f"{model} " in key for model in open_):
                 del self._told[key]
+                if one.models & fail_now:
+                    continue
                 self._print(styled(("No longer so: ", "green"), one.why), {"over": one.why})
         return Counter(one.queue for one in parked)
 
@@ -290,15 +301,18 @@ class _Troubles:
         self._letters, self._dead = number, said
         return said
 
-    def _say(self, key: str, why: str, waiting: int, now: float) -> None:
+    def _say(self, key: str, why: str, waiting: int, now: float, models: frozenset[str] = frozenset()) -> None:
         size = waiting or int((re.match(r"\d+", why) or "0")[0])
         known = self._told.get(key)
-        if known is None or size >= AGAIN * max(known.size, 1):
+        if known and size != known.now:
+            known.now, known.since = size, now
+        settled = known and key in self._dead and size != known.size and now - known.since >= LASTS
+        if known is None or settled or size >= AGAIN * max(known.size, 1):
             before = {"instead_of": known.why} if known else {}
             waits = (f"{waiting} wait: ", "yellow") if waiting else ""
             self._print(styled(waits, why), {"waiting": waiting, "why": why, **before})
-            known = self._told[key] = _Trouble(why, size, now)
-        known.seen = now
+            known = self._told[key] = _Trouble(why, size, now, models, size, now)
+        known.seen, known.models = now, models
 
     def _print(self, said: Text, for_machines: dict[str, object]) -> None:
         print_json(for_machines) if self._as_json else console.print(said)

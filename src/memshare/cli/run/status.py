@@ -40,7 +40,7 @@ def status(as_json: Json = False) -> None:
     workers = [(one.name, ", ".join(one.queues), ", ".join(one.models) or "–") for one in found.workers]
     console.print(table("worker", "serves", "models", rows=workers) if workers else "No worker is there.")
     if found.workers and not any(MEMORY_QUEUE in one.queues for one in found.workers):
-        console.print("Tasks wait for the memory service, which is not there yet.", style="yellow")
+        console.print("Tasks wait for the memory service, which is not there.", style="yellow")
     oldest = {
         one.name: f"{one.oldest:.0f} s" if one.oldest else "set aside" if one.open else "–" for one in found.queues
     }

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 from uuid import UUID
@@ -129,9 +130,14 @@ class PoolCopy:
         return known.digest if known else None
 
 
+class TooSlow(TryAgain):
+    """Redis was read so slowly that writers may have been let go on."""
+
+
 _PAUSE = 10.0  # seconds for which one call keeps writers waiting
+_TRIES, _BETWEEN = 5, 5.0  # of reading Redis, and seconds in which what waited gets on
 _RENEW_AFTER = 2.0  # seconds
-_AT_ONCE = 2_000  # keys of a round trip
+_AT_ONCE = 500  # keys of a round trip
 _ABSENT = -2  # what PTTL says of a key that is not there
 _COMMANDS: dict[str, tuple[str, ...]] = {
     "string": ("GET",),
@@ -146,7 +152,7 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
     """Keep every client of this Redis from writing while the block runs; it gets a sign of life to call now and then.
 
-    Who wants to write waits meanwhile. It ends by itself where this process is killed. Raises `TryAgain` where it may
+    Who wants to write waits meanwhile. It ends by itself where this process is killed. Raises `TooSlow` where it may
     have ended before the block did: what was read then may not fit together.
     """
     began: float | None = None
@@ -155,7 +161,7 @@ def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
         nonlocal began
         now = time.monotonic()
         if began is not None and now - began > _PAUSE:
-            raise TryAgain("Redis was read too slowly to keep writers waiting: nothing was saved. Run this again.")
+            raise TooSlow("Redis was read too slowly to keep writers waiting: nothing was saved. Run this again.")
         if began is None or now - began > _RENEW_AFTER:
             client.client_pause(round(_PAUSE * 1_000), all=False)
             began = now
@@ -177,16 +183,12 @@ def nobody_writes(client: redis.Redis) -> Iterator[Callable[[], None]]:
 def read_keys(client: redis.Redis, alive: Callable[[], None]) -> Iterator[str]:
     """Every key of the deployment as a `Kept`, in JSON. Nobody may write meanwhile."""
     for kind in _COMMANDS:
-        batch: list[str] = []
-        for name in client.scan_iter(ALL, count=5_000, _type=kind):
-            key = str(name)
-            if lasts(key):
-                batch.append(key)
-            if len(batch) >= _AT_ONCE:
+        keys = filter(lasts, map(str, client.scan_iter(ALL, count=5_000, _type=kind)))
+        while batch := [*islice(keys, _AT_ONCE)]:
+            alive()
+            for line in _read_with_results(client, kind, batch):
                 alive()
-                yield from _read_with_results(client, kind, batch)
-                batch = []
-        yield from _read_with_results(client, kind, batch)
+                yield line
 
 
 def _read_with_results(client: redis.Redis, kind: str, keys: list[str]) -> Iterator[str]:
@@ -252,14 +254,7 @@ def make(client: Client, direct: redis.Redis, file: Path, progress: Progress, by
     ):
         pool = PoolCopy(client.memories, spool)
         pool.copy(lambda copied: progress("Copying the pool", copied))
-        with WriteGate(direct).closed() as still_closed:
-            began = time.monotonic()
-            with nobody_writes(direct) as alive:
-                keys.writelines(line.encode() + b"\n" for line in read_keys(direct, alive))
-            redis_waited = time.monotonic() - began
-            pool.catch_up()
-            pool_waited = time.monotonic() - began
-            still_closed()
+        redis_waited, pool_waited = read_as_one(direct, keys, pool, progress)
         keys.seek(0)
         by_pool: Counter[str] = Counter()
         count = archive.add(REDIS, _told(keys, "Packing", progress)).lines
@@ -279,6 +274,36 @@ def make(client: Client, direct: redis.Redis, file: Path, progress: Progress, by
     size = file.stat().st_size
     note_backup(direct, LastBackup(at=manifest.made, by=by, file=str(file.resolve()), size=size, memories=len(pool)))
     return Made(manifest, redis_waited, pool_waited)
+
+
+def read_as_one(direct: redis.Redis, keys: IO[bytes], pool: PoolCopy, progress: Progress) -> tuple[float, float]:
+    """Write the keys of Redis to a file, and bring the copy of the pool up to date, of one moment.
+
+    Where Redis is read too slowly it tries again, some times. Returns for how many seconds nobody could write to Redis,
+    and to the pool.
+    """
+    for left in reversed(range(_TRIES)):
+        try:
+            return _read_as_one(direct, keys, pool)
+        except TooSlow:
+            if not left:
+                raise
+            progress(f"Redis was read too slowly; trying again, {left} times at most", 0)
+            keys.seek(0)
+            keys.truncate()
+            time.sleep(_BETWEEN)
+    raise AssertionError
+
+
+def _read_as_one(direct: redis.Redis, keys: IO[bytes], pool: PoolCopy) -> tuple[float, float]:
+    with WriteGate(direct).closed("A backup is being made") as still_closed:
+        began = time.monotonic()
+        with nobody_writes(direct) as alive:
+            keys.writelines(line.encode() + b"\n" for line in read_keys(direct, alive))
+        redis_waited = time.monotonic() - began
+        pool.catch_up()
+        still_closed()
+        return redis_waited, time.monotonic() - began
 
 
 def _told(lines: Iterable[bytes], what: str, progress: Progress) -> Iterator[bytes]:

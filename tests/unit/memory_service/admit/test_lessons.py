@@ -5,7 +5,9 @@ from uuid import UUID
 import pytest
 import redis
 
+from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
 from memshare_broker.delivery.hops import NextMessage
+from memshare_broker.delivery.schema import open_key
 from memshare_broker.wire.lessons import LessonTask
 from memshare_memory.admit.after import (
     ALL_UNTIL,
@@ -70,6 +72,19 @@ def test_ever_fewer_memories_become_lessons_where_labels_teach_nothing(
     redis_client.set(retriever_key("poem", recall.encoder_name, "in_vain"), 50)
 
     assert 0 < len(lessons_of(stage, recall, range(10, 110))) < 30
+
+
+def test_no_memory_becomes_a_lesson_for_a_model_to_label_while_too_many_wait(
+    recall: Recall, pool: Pool, redis_client: redis.Redis
+) -> None:
+    stage = SettleStage(pool, redis_client, Lessons(redis_client, 1))
+    lessons_of(stage, recall, range(FEWEST_CANDIDATES))
+    redis_client.zadd(open_key(TRAINER_QUEUE), {str(number): 1.0 for number in range(MOST_LESSONS)})
+    assert lessons_of(stage, recall, range(10, 15)) == []
+
+    redis_client.zrem(open_key(TRAINER_QUEUE), "0")
+
+    assert len(lessons_of(stage, recall, range(20, 25))) == 5
 
 
 def test_where_nobody_is_to_learn_no_memory_becomes_a_lesson(

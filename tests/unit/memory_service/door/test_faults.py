@@ -75,6 +75,15 @@ def test_while_memshare_up_starts_nobody_is_told_to_start_it(own: Settings) -> N
     assert "exports the encoder" in str(away.value)
 
 
+def test_a_service_that_memshare_up_starts_again_exports_nothing(own: Settings, tmp_path: Path) -> None:
+    own = own.model_copy(update={"exports": tmp_path / "exports"})
+    (tmp_path / "exports" / "words").mkdir(parents=True)
+    with tell_models(own), closing(MemoryClient(own)) as client, pytest.raises(TryAgain) as away:
+        client.recall(WANTED)
+
+    assert str(away.value).endswith("`memshare up` is starting it, which takes some seconds.")
+
+
 @pytest.mark.parametrize(
     "reply",
     [

@@ -56,7 +56,7 @@ def test_who_writes_waits_while_it_is_closed(gates: tuple[WriteGate, WriteGate])
 
 
 def test_only_one_closes(gates: tuple[WriteGate, WriteGate]) -> None:
-    with gates[0].closed(), pytest.raises(TryAgain, match="Another process is moving the pool"), gates[1].closed():
+    with gates[0].closed(), pytest.raises(TryAgain, match="is being moved to another encoder"), gates[1].closed():
         pytest.fail("two have closed it")
 
     with gates[1].closed():
@@ -81,6 +81,17 @@ def test_a_writer_does_not_wait_for_ever(
         pytest.fail("it was closed")
 
     wait_for(lambda: not redis_client.exists(gate.CLOSED), 5, "the gate to open")
+
+
+def test_a_writer_says_what_keeps_it_waiting(
+    gates: tuple[WriteGate, WriteGate], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "PATIENCE", 0.1)
+    with gates[0].closed("A backup is being made"):
+        with pytest.raises(TryAgain, match="A backup is being made, and nothing"), gates[1].writing():
+            pytest.fail("it was closed")
+        with pytest.raises(TryAgain, match=r"A backup is being made\. Wait"), gates[1].closed():
+            pytest.fail("two have closed it")
 
 
 def test_a_writer_at_a_closed_gate_says_when_it_comes_back(gates: tuple[WriteGate, WriteGate]) -> None:

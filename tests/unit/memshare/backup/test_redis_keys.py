@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
 from memshare.client.rest.calls.operating import LastBackup
+from memshare.operate.backup import make
 from memshare.operate.backup.make import nobody_writes, read_keys
 from memshare.operate.backup.restore import is_used, remove_keys, write_keys
 from memshare.operations.caller import Tokens
@@ -20,6 +22,7 @@ from memshare_broker.delivery.schema import MESSAGES, PARKED, QUEUES, Entry, jou
 from memshare_broker.errors import MemshareError, TryAgain
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import Signer
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.pool.known_pools import RESTORING
 
 BYTES = bytes(range(256))
@@ -194,6 +197,27 @@ def test_what_was_read_while_writers_may_have_been_let_go_on_is_no_backup(
         time.sleep(0.1)
 
     assert filled.set("memshare:caps", "later")
+
+
+def test_a_backup_that_read_redis_too_slowly_says_so_and_tries_again(
+    filled: redis.Redis, memory: MemoryClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(make, "_PAUSE", 0.0)
+    monkeypatch.setattr(make, "_BETWEEN", 0.0)
+    said = []
+
+    def progress(what: str, _: int) -> None:
+        said.append(what)
+        monkeypatch.setattr(make, "_PAUSE", 10.0)  # it is less busy by now
+
+    with (tmp_path / "keys").open("w+b") as keys, (tmp_path / "copied").open("w+b") as copied:
+        keys.write(b"of the first try")
+        make.read_as_one(filled, keys, make.PoolCopy(memory, copied), progress)
+        keys.seek(0)
+        lines = keys.read().decode().splitlines()
+
+    assert said == ["Redis was read too slowly; trying again, 4 times at most"]
+    assert sum('"memshare:kept"' in one for one in lines) == 1
 
 
 def test_a_redis_that_lets_nobody_pause_it_says_what_to_allow(redis_client: redis.Redis, settings: Settings) -> None:

@@ -21,8 +21,9 @@ from memshare.client.replies import StatusReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.listings import status
+from memshare_broker.app import MOST_LESSONS
 from memshare_broker.delivery.dead_letters import letter_for
-from memshare_broker.delivery.schema import Entry
+from memshare_broker.delivery.schema import Entry, open_key
 from memshare_broker.errors import GiveUp, NotYet, TryAgain, Unreachable
 from memshare_broker.observe.metrics import DEAD_REASONS
 from memshare_broker.presence import Presence, announce
@@ -144,6 +145,18 @@ def test_a_doubt_of_a_model_ends_when_no_worker_asks_it(redis_client: redis.Redi
     assert model_doubts(redis_client, [other]) == ()
 
 
+def test_lessons_that_a_model_does_not_label_are_said_once_so_many_wait_that_no_more_are_made(
+    redis_client: redis.Redis,
+) -> None:
+    redis_client.zadd(open_key("trainer"), {str(number): 1.0 for number in range(MOST_LESSONS - 1)})
+    assert model_doubts(redis_client, []) == ()
+
+    redis_client.zadd(open_key("trainer"), {"one more": 1.0})
+
+    [said] = model_doubts(redis_client, [])
+    assert said.startswith("1,000 lessons or more wait for the trainer")
+
+
 def test_an_up_whose_port_is_taken_does_not_speak_of_tasks_that_may_finish(terminal: Terminal) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         said = terminal.run("up", "--port", str(taken.getsockname()[1]), "--flower-port", "0", code=2).stderr
@@ -225,7 +238,7 @@ def test_up_says_that_calls_of_a_model_fail_and_that_redis_has_no_room(
     assert said == [{"waiting": 0, "why": full}, {"waiting": 0, "why": failed}, {"over": full}, {"over": failed}]
 
 
-def test_up_says_another_reason_of_a_model_that_fails_and_takes_back_each(
+def test_a_model_that_fails_for_another_reason_is_not_over_until_its_calls_go_well(
     settings: Settings, redis_client: redis.Redis, capsys: pytest.CaptureFixture[str]
 ) -> None:
     now = [0.0]
@@ -243,11 +256,37 @@ def test_up_says_another_reason_of_a_model_that_fails_and_takes_back_each(
         assert told(0) == [misfit]
         end_calls(redis_client, "slow", 6)
         assert told(1) == [slow]
-        assert told(60) == [f"No longer so: {misfit}"], "it fails in another way by now"
+        assert told(60) == [], "it fails in another way by now"
         assert told(60) == []
         end_calls(redis_client, "fit", 6)
         assert told(60) == [f"No longer so: {slow}"]
         assert told(60) == []
+
+
+@pytest.mark.usefixtures("redis_client")
+@pytest.mark.parametrize("later", [Answer(status=404), Answer("")])
+def test_a_model_that_fails_in_another_way_is_not_over(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, later: Answer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    now = [0.0]
+    with (
+        serving(in_turn(*[Answer(finish_reason="content_filter")] * 6, later)) as server,
+        closing(Client(settings)) as client,
+    ):
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        chat = open_limited(settings, "openai:scripted", "answers", connections=1)
+        troubles = _Troubles(client, clock=lambda: now[0])
+        for _ in range(4):
+            for _ in range(6):
+                with suppress(GiveUp, TryAgain, NotYet):
+                    chat.reply([Turn(role="user", content="A riddle about rain")])
+            troubles.tell()
+            now[0] += 15
+        said = capsys.readouterr().out.splitlines()
+
+    assert said[0] == "6 of the last 6 calls of openai:scripted were refused: content filter."
+    assert len(said) == 2
+    assert "No longer so" not in said[1]
 
 
 def test_up_says_a_trouble_again_when_it_is_ten_times_as_large(
@@ -309,6 +348,24 @@ def test_up_says_that_tasks_were_given_up_and_why_until_somebody_has_decided(
 
     said = "2 tasks were given up (check): The check of 'right' broke. See `memshare dead list`."
     assert " ".join(capsys.readouterr().out.split()) == f"{said} No longer so: {said}"
+
+
+@pytest.mark.usefixtures("redis_client")
+def test_up_says_how_many_were_given_up_in_the_end(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
+    now, said = [0.0], dict[float, str]()
+    with closing(Client(settings)) as client:
+        troubles = _Troubles(client, clock=lambda: now[0])
+        for name in range(7):
+            client.ledger.open(entry(f"t{name}"))
+            client.dead_letters.add(letter_for(entry(f"t{name}"), GiveUp("It refuses.", "content filter"), tries=1))
+            now[0] = name * 10
+            troubles.tell()
+        for now[0] in (61, 85, 120):
+            troubles.tell()
+            said[now[0]] = " ".join(capsys.readouterr().out.split())
+
+    told = "{} given up (content filter): It refuses. See `memshare dead list`."
+    assert said == {61: told.format("1 task was"), 85: told.format("7 tasks were"), 120: ""}
 
 
 def test_the_reasons_of_dead_letters_are_read_anew_only_when_their_number_has_changed(
@@ -401,6 +458,8 @@ def test_a_redis_that_is_frozen_is_told_by_up_and_ends_a_command_soon(
             os.kill(server, signal.SIGCONT)
         said = " ".join(capsys.readouterr().out.split())
         assert said.startswith("Redis does not answer at ")
+        assert "It is there, but stopped or busy" in said
+        assert "Start `memshare up`" not in said
         assert said.count("does not answer") == 1
         now[0] = 90
         troubles.tell()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.listings import status
-from memshare.operations.operating import budgets, dead_letters, set_one
+from memshare.operations.operating import budgets, last_errors, set_one
 from memshare_broker.app import MEMORY_QUEUE, SCORER_QUEUE
 from memshare_broker.settings import OFFLINE
 
@@ -20,7 +20,6 @@ def now(visit: Visit) -> Screen:
     backend, caller = visit.backend, visit.caller
     found = status(backend, caller)
     models = sorted({*found.agent_models.values(), *found.scorer_models})
-    letters = dead_letters(backend, caller)[-LAST_ERRORS:] if caller.may("admin") else []
     return Screen(
         "now",
         {
@@ -32,7 +31,7 @@ def now(visit: Visit) -> Screen:
             "memories": None if visit.pools is None else sum(one.memories for one in visit.pools),
             "starting": backend.is_starting,  # after the pools were asked for
             "spending": budgets(backend, caller),
-            "letters": letters[::-1],
+            "errors": last_errors(backend, caller)[:LAST_ERRORS],
             "agents": sorted(found.agent_models),
             "lists": {name: {"agent": name, "state": "queued"} for name in found.agent_models} | STAGES,
         },

@@ -46,6 +46,23 @@ def test_now_is_red_while_calls_fail_and_says_how_many_did(here: TestClient, bac
     assert said == f"5 of the last 6 calls of {MODEL} failed; the latest was over its rate limit."
 
 
+def test_the_last_errors_are_the_latest_of_each_kind_with_their_count(here: TestClient, backend: Backend) -> None:
+    ledger = backend.client.ledger
+    for name in ("t1", "t2", "t3"):
+        ledger.open(entry(name, "answer"))
+        ledger.fail(entry(name, "answer"), "content filter", why=f"It refuses {name}.")
+        refused = GiveUp(f"It refuses {name}.", "content filter")
+        backend.client.dead_letters.add(letter_for(entry(name, "answer"), refused, tries=1))
+    for number in range(6):
+        ledger.fail(entry("t4", "answer"), "time-out", why=f"It timed out at try {number}.")
+
+    said = text_of(here.get("/now").text).split("Last errors")[1]
+
+    assert said.index("time-out 6") < said.index("It timed out at try 5.") < said.index("content filter 3")
+    assert (said.count("It timed out"), said.count("It refuses")) == (1, 1)
+    assert "It refuses t3." in said
+
+
 def test_what_was_given_up_or_cancelled_is_no_answer_of_the_last_minute(here: TestClient, backend: Backend) -> None:
     answered(backend, journey="t1")
     for name in ("t2", "t3"):
