@@ -50,7 +50,7 @@ def test_what_misled_a_wrong_answer_counts_for_less_and_what_was_kept_from_it_is
 
         told.get_by_role("link", name="Forget the memory that was kept from this answer").click()
         page.get_by_role("button", name="Forget it").click()
-        expect(told).to_contain_text("The memory that was kept from this answer was forgotten.")
+        expect(told).to_contain_text("The memory that was kept from this answer was forgotten")
         expect(told.get_by_role("link", name="Bring in the right answer")).to_be_visible()
         expect(told.get_by_role("link", name="Forget the memory that misled it")).to_be_visible()
 

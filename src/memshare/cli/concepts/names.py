@@ -69,7 +69,7 @@ def extract(
     else:
         console.print(f"{counted(number - left)} of pool {name!r} got their concepts.")
     if left:
-        line = f"{counted(left)} got none: `memshare dead list` says why. Run this again to ask once more."
+        line = f"{counted(left)} got none: `memshare dead list` or `status` says why. Run this again to ask once more."
         errors.print(line, style="yellow")
         raise typer.Exit(1)
 
