@@ -67,7 +67,8 @@ def test_a_service_that_is_away_is_asked_again_later(own: Settings) -> None:
     assert away.value.reason == "store"
 
 
-def test_while_memshare_up_starts_nobody_is_told_to_start_it(own: Settings) -> None:
+def test_while_memshare_up_starts_nobody_is_told_to_start_it(own: Settings, tmp_path: Path) -> None:
+    own = own.model_copy(update={"exports": tmp_path / "exports"})
     with tell_models(own), closing(MemoryClient(own)) as client, pytest.raises(TryAgain) as away:
         client.recall(WANTED)
 
