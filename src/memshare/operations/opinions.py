@@ -67,6 +67,16 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
     return None
 
 
+def that_stands(backend: Backend, caller: Caller, journey: JourneyReply, said: Opinion, opinion: Opinion) -> Opinion:
+    """The first word on an answer, or of two that call it wrong a curator's, where the other counts for less."""
+    counts_for_less = said.by != caller.name and (not said.hides or said.by == journey.submitter)
+    if not (caller.may("curate") and said.is_wrong and opinion.is_wrong and counts_for_less):
+        return said
+    with backend.reaching():
+        note(backend.redis, journey.id, OPINION, opinion.model_dump(mode="json"))
+    return opinion
+
+
 def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
     """True if there is an opinion that the caller may take back: their own, or any as a curator."""
     said = journey.opinion

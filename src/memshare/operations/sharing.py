@@ -322,6 +322,8 @@ def give_feedback(
             is_own = caller.may("curate") or whole.submitter == caller.name
             opinion = opinion.model_copy(update={"hides": is_own and whole.trial is None})
         said = _note(backend, whole.id, {one: rewards[one] for one in taken}, opinion)
+        if said and opinion:
+            said = opinions.that_stands(backend, caller, whole, said, opinion)
         if said and opinion and (said.by, said.reward) != (opinion.by, opinion.reward):
             stands = f"{said.by} said before that it is {said.found} ({said.reward:g}): 'take_back' takes that back."
         if said is not None and said == opinion and said.hides:

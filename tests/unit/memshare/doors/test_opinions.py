@@ -14,7 +14,7 @@ from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Settlement
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.people import WRONG_ANSWERS, wrong_prompts
+from memshare_memory.people import WRONG_ANSWERS, wrong_answers, wrong_prompts
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, unanswered
@@ -84,6 +84,26 @@ def test_a_second_word_on_an_answer_that_followed_no_memory_says_which_word_stan
 
     assert first == same == {"taken": [], "known": [], "hidden": None, "stands": None}
     assert other["stands"] == "cora said before that it is right (1): 'take_back' takes that back."
+
+
+@pytest.mark.parametrize("who", ["ada", "wanda"])
+def test_a_curators_word_takes_the_place_of_one_that_counts_for_less(
+    backend: Backend, tokened: Tokened, memory: MemoryClient, who: str
+) -> None:
+    first, kim = tokened(who, *(("offer",) if who == "ada" else ("offer", "watch"))), tokened("kim", "curate")
+    answered(backend)
+    graded(backend, "t1", 90)
+    [became, _] = remembered(PROMPT, answer="A light.", pool="logic", submitter="ada", task_id="t1")
+    memory.restore([became])
+    first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0})
+
+    said = kim.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+
+    assert (said["hidden"], said["stands"]) == (str(became.id), None)
+    assert [word.curated for word in wrong_answers(backend.redis, "A light.")] == [True]
+    assert first.post("/v1/feedback", json={"journey": "t1", "take_back": True}).status_code == 403
+    assert kim.post("/v1/feedback", json={"journey": "t1", "take_back": True}).status_code == 202
+    assert memory.get(became.id).status == "active"
 
 
 def test_a_memory_that_was_hidden_before_stays_so(backend: Backend, tokened: Tokened, memory: MemoryClient) -> None:
