@@ -16,7 +16,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import CLAIMS, Verdict
-from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, said, sayings
+from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
 
@@ -62,8 +62,7 @@ class Worths:
             of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
             verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
             conflicts.judge(memory.pool, memory.id, rival, meanwhile.get(rival, verdict))
-        asked = said(memory.prompt or "")
-        conflicts.decide_alike(memory, [one for one in copies if said(one.prompt or "") == asked])
+        conflicts.decide_alike(memory, copies)
 
     def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
         """The memories that are there of which people said that one of these is `what` beside them."""

@@ -22,7 +22,6 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right
 from memshare.operations.concepts import left_of, questions, undecided
 from memshare.operations.decisions import seen, submitters_of
-from memshare.operations.journeys import as_it_was
 from memshare.operations.listings import rubrics
 from memshare.operations.operating import dead_letters
 from memshare.operations.serving import serves
@@ -59,7 +58,8 @@ class _Source(NamedTuple):
     def then(self, child: Memory) -> str:
         """The answer that another memory was written from, also where it was under way when that changed."""
         changed = [one.at for one in child.because if (one.memory, one.became) == (self.memory.id, "changed")]
-        return self.memory.text_before(changed[0])[1] if changed else as_it_was(self.memory, child.created).answer
+        _, answer = self.memory.text_before(changed[0]) if changed else self.memory.text_at(child.created)
+        return answer
 
 
 def stale(backend: Backend, caller: Caller, pools: Sequence[str]) -> Iterator[Need]:
@@ -182,17 +182,13 @@ def _speaks(
         (p, "by the grades of tasks that were shown it, its credibility is {:.2f}, the other's {:.2f}"),
         (scores, "its answer was graded {} of 100, the other's {}"),
         (held, "{} submitters say the same, and {} the same as the other"),
-        (given or [_is_a_persons(each) for each in two], "a person gave it so, and a task made the other"),
+        (given or [each.is_a_persons for each in two], "a person gave it so, and a task made the other"),
     )
     for values, why in measures:
         if len({*values}) == 2:
             better = two[values.index(max(values))]
             return {"better": better.id, "speaks": why.format(max(values), min(values))}
     return {}
-
-
-def _is_a_persons(memory: Memory) -> bool:
-    return not memory.task_id or bool(memory.history)
 
 
 def _range(memory: Memory) -> tuple[float, float]:
@@ -241,10 +237,10 @@ def _conflicts(look: Look) -> Iterator[Need]:
         """
         saying = [one.memory for one in map(known.__getitem__, ids) if one.stands and said(one.memory.answer) == view]
         before = {one.id: _written_from(one, known) for one in saying}
-        own = [one for one in saying if _is_a_persons(one) or before[one.id].isdisjoint(denying[one.pool, denied])]
+        own = [one for one in saying if one.is_a_persons or before[one.id].isdisjoint(denying[one.pool, denied])]
         sources = [known[each] for each in set[UUID]().union(*before.values())]
         given = [*own, *(one.memory for one in sources if one.stands and said(one.memory.answer) == view)]
-        return max(len({one.submitter for one in own}), 1), any(map(_is_a_persons, given))
+        return max(len({one.submitter for one in own}), 1), any(one.is_a_persons for one in given)
 
     cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
     for pairs in of_two.values():
