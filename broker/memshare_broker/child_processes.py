@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from logging.handlers import QueueHandler
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -45,6 +45,26 @@ def ends_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
         return None
     library = ctypes.CDLL(None)
     return lambda: library.prctl(PR_SET_PDEATHSIG, int(sign))
+
+
+@contextlib.contextmanager
+def signals_wait() -> Iterator[None]:
+    """Within the block Ctrl-C and SIGTERM wait for its end: Python swallows what is raised while it forks."""
+    if threading.current_thread() is not threading.main_thread():  # which alone handles them
+        yield
+        return
+    came: list[int] = []
+    handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+    ours = {sign: handler for sign, handler in handlers.items() if callable(handler)}
+    for sign in ours:
+        signal.signal(sign, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for sign, handler in ours.items():
+            signal.signal(sign, handler)
+        for number in came:
+            signal.raise_signal(number)
 
 
 PR_SET_PDEATHSIG = 1

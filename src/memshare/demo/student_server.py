@@ -15,7 +15,7 @@ import uvicorn
 
 from memshare.client.replies import STUDENT
 from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
-from memshare_broker.child_processes import ends_with_parent, python
+from memshare_broker.child_processes import ends_with_parent, python, signals_wait
 from memshare_broker.errors import Unreachable
 from memshare_scorer.checks.sql import Tables
 
@@ -188,14 +188,15 @@ def serve(reply: Reply) -> None:
 def student_answers() -> Iterator[None]:
     """While the block runs, the environment names the student as the model, for the workers that are started in it."""
     before = dict(os.environ)
-    process = subprocess.Popen(
-        python("-m", "memshare.demo.student_server"),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,  # Ctrl-C is for who started it
-        preexec_fn=ends_with_parent(signal.SIGTERM),
-    )
+    with signals_wait():
+        process = subprocess.Popen(
+            python("-m", "memshare.demo.student_server"),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C is for who started it
+            preexec_fn=ends_with_parent(signal.SIGTERM),
+        )
     try:
         assert process.stdout is not None
         url = process.stdout.readline().strip()

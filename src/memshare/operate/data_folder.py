@@ -14,7 +14,7 @@ import tomlkit
 from filelock import lock_descriptor
 
 from memshare_broker import leases, redis_server
-from memshare_broker.child_processes import ends_with_parent
+from memshare_broker.child_processes import ends_with_parent, signals_wait
 from memshare_broker.connection import DOWN, connect, reaching
 from memshare_broker.errors import Unreachable
 from memshare_broker.private_files import keep_private
@@ -63,7 +63,8 @@ def redis_running(settings: Settings) -> Iterator[None]:
         yield
         return
     with hold_folder(settings.data):
-        process = redis_server.start(settings.data, preexec_fn=ends_with_parent(signal.SIGTERM))
+        with signals_wait():
+            process = redis_server.start(settings.data, preexec_fn=ends_with_parent(signal.SIGTERM))
         try:
             deadline = time.monotonic() + START_WITHIN
             while not _answers(settings):

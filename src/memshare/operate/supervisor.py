@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import IO
@@ -22,7 +23,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare_agents.roster import load_roster
 from memshare_broker import redis_server
 from memshare_broker.app import CONCEPTS_QUEUE, MEMORY_QUEUE, SCORER_QUEUE, TRAINER_QUEUE
-from memshare_broker.child_processes import ends_with_parent, python
+from memshare_broker.child_processes import ends_with_parent, python, signals_wait
 from memshare_broker.connection import connect, wait_for_redis
 from memshare_broker.errors import BadInput, Unreachable
 from memshare_broker.presence import present
@@ -50,7 +51,8 @@ class Child:
         """Start it again if it has ended; True where it had died."""
         if self.process.poll() is None or time.monotonic() - self.started < SHORTEST_LIFE:
             return False
-        self.process, self.started = self.start(), time.monotonic()
+        with signals_wait():
+            self.process, self.started = self.start(), time.monotonic()
         self.restarts += 1
         return True
 
@@ -187,7 +189,9 @@ class Supervisor:
         else:
             log = self.settings.data / "redis" / "redis.log"
             ending = ends_with_parent(signal.SIGTERM)
-            self.children.append(Child("redis", lambda: redis_server.start(self.settings.data, preexec_fn=ending), log))
+            start = partial(redis_server.start, self.settings.data, preexec_fn=ending)
+            with signals_wait():
+                self.children.append(Child("redis", start, log))
         self._wait_for("Redis", lambda client: bool(client.ping()))
         if self.settings.memory_url is None:
             self._run_worker("memory", MEMORY_QUEUE)
@@ -263,7 +267,8 @@ class Supervisor:
                     preexec_fn=ends_with_parent(signal.SIGKILL),
                 )
 
-        self.children.append(Child(name, start, log))
+        with signals_wait():
+            self.children.append(Child(name, start, log))
 
     def _run_worker(self, name: str, *queues: str, tasks: int | None = None) -> None:
         """With MEMSHARE_METRICS_PORT the first worker serves its metrics there, and each other one at the next port."""
