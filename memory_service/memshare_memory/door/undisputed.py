@@ -14,8 +14,8 @@ def undisputed(memories: MemoryClient, ids: Sequence[UUID]) -> list[Memory]:
     that lost to another memory, and without both of any two that people stand for and that contradict each other, as
     long as nobody decided which is right."""
     judged = {each.memory.id: each for each in memories.judge(ids)}
-    wanted = dict.fromkeys(each for one in ids if one in judged for each in (one, *judged[one].both_right))
-    beside = memories.judge([one for one in wanted if one not in judged])
+    wanted = dict.fromkeys(each for name in ids if name in judged for each in (name, *judged[name].both_right))
+    beside = memories.judge([each for each in wanted if each not in judged])
     judged |= {each.memory.id: each for each in beside if each.memory.status == "active"}
     against = [rival for each in judged.values() for rival in each.conflicts]
     rivals = {each.memory.id: each.memory for each in memories.judge(against)}

@@ -323,9 +323,8 @@ def _both_right(hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
         return _folded(hit.memory.key), said(hit.memory.answer)
 
     there = {hit.memory.id: hit for hit in hits} if any(hit.both_right for hit in hits) else {}
-    right = {
-        frozenset((says(hit), says(there[one]))) for hit in there.values() for one in hit.both_right if one in there
-    }
+    pairs = [(hit, there[name]) for hit in there.values() for name in hit.both_right if name in there]
+    right = {frozenset((says(hit), says(other))) for hit, other in pairs}
     return lambda hit, other: bool(right) and says(hit) != says(other) and frozenset((says(hit), says(other))) in right
 
 
