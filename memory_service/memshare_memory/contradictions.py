@@ -171,6 +171,7 @@ _MARK_OF = {verdict: mark for mark, verdict in _MARKS.items()}
 _SEEN_FROM_THE_OTHER: dict[Verdict, Verdict] = {"right": "wrong", "wrong": "right"}
 
 _OF_RIVALS = {_MARK_OF[verdict] for verdict in ("contradict", "confirmed", "right", "wrong")}
+BOTH_RIGHT = {_MARK_OF["dismissed"]}
 
 Rivals = dict[UUID, Verdict]
 """The memories that contradict one, each with what is known of it and them."""
@@ -210,13 +211,12 @@ class Conflicts:
         links, both = LINKS + pool, [str(memory), str(other)]
         return bool(LINK_CONFLICT(self._client, links=links, memories=both, marks=marks, takes_back=takes_back))
 
-    def decide_alike(self, memory: Memory, copies: Sequence[Memory]) -> set[UUID]:
+    def decide_alike(self, memory: Memory, copies: Sequence[Memory], known: Mapping[UUID, Rivals]) -> set[UUID]:
         """Note of a new memory what people decided on its copies that answer the same question.
 
-        Returns what they found right in the place of any of the copies.
+        Returns what they found right in the place of any of the copies, whose rivals are `known`, also those dismissed.
         """
         asked, right = said(memory.prompt or ""), set[UUID]()
-        known = self.rivals(memory.pool, [copy.id for copy in copies])
         for copy in copies:
             of = known.get(copy.id, {})
             right |= {rival for rival, verdict in of.items() if verdict == "wrong"}
@@ -235,14 +235,10 @@ class Conflicts:
         [text] = self.ask(self._client, pool, [memory])
         return {UUID(word[1:]) for word in (text or "").split()}
 
-    def rivals(self, pool: str, memories: Sequence[UUID]) -> dict[UUID, Rivals]:
-        """Rivals of the memories that have any."""
-        return read_rivals(memories, self.ask(self._client, pool, memories)) if memories else {}
-
-    def both_right(self, pool: str, memory: UUID) -> tuple[UUID, ...]:
-        """The memories of which a person said that they do not contradict one."""
-        [text] = self.ask(self._client, pool, [memory])
-        return tuple(UUID(word[1:]) for word in (text or "").split() if _MARKS[word[0]] == "dismissed")
+    def rivals(self, pool: str, memories: Sequence[UUID], *, dismissed: bool = False) -> dict[UUID, Rivals]:
+        """Rivals of the memories that have any; where `dismissed`, also what a person found right beside them."""
+        marks = _OF_RIVALS | BOTH_RIGHT if dismissed else _OF_RIVALS
+        return read_rivals(memories, self.ask(self._client, pool, memories), marks) if memories else {}
 
     def wrong(self, pool: str, memories: Sequence[UUID]) -> set[UUID]:
         """Memories among these that a person found wrong, because another memory is right."""
@@ -281,12 +277,14 @@ class Conflicts:
                 self._client.hdel(CLAIMS + pool, *gone)
 
 
-def read_rivals(memories: Sequence[UUID], texts: Iterable[str | None]) -> dict[UUID, Rivals]:
-    """Rivals of the memories that have any, read from their texts in Redis."""
+def read_rivals(
+    memories: Sequence[UUID], texts: Iterable[str | None], marks: Collection[str] = _OF_RIVALS
+) -> dict[UUID, Rivals]:
+    """Rivals of the memories that have any, or those with other `marks`, read from their texts in Redis."""
     found: dict[UUID, Rivals] = {}
     for memory, text in zip(memories, texts, strict=True):
         # Most were compared with many, and contradict none: only the ids of those are read.
-        words = [word for word in (text or "").split() if word[0] in _OF_RIVALS]
+        words = [word for word in (text or "").split() if word[0] in marks]
         if words:
             found[memory] = {UUID(word[1:]): _MARKS[word[0]] for word in words}
     return found
@@ -368,7 +366,9 @@ def rivals_among(
     if memory.is_passage:  # a document may say what another one denies
         return []
     conflicts, own, others = Conflicts(client), said(memory.answer), [hit for hit in near if hit.memory.id != memory.id]
-    right = conflicts.decide_alike(memory, [hit.memory for hit in others if said(hit.memory.answer) == own])
+    copies = [hit.memory for hit in others if said(hit.memory.answer) == own]
+    known = conflicts.rivals(memory.pool, [copy.id for copy in copies], dismissed=True)
+    right = conflicts.decide_alike(memory, copies, known)
     found = [
         hit.memory
         for hit in sorted(others, key=lambda each: each.memory.id not in right)
@@ -379,8 +379,8 @@ def rivals_among(
     ]
     if not found or is_invented(client, memory.agent, memory.kind):
         return []
-    known = conflicts.judged(memory.pool, memory.id)
-    return [other for other in found if other.id not in known][:MOST]
+    judged = conflicts.judged(memory.pool, memory.id)
+    return [other for other in found if other.id not in judged][:MOST]
 
 
 def _least(first: Memory, other: Memory) -> float:

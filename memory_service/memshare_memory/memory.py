@@ -223,10 +223,11 @@ class CreditSnapshot(Message):
 
     arm: str | None = Field(default=None, description="what it was worth, as the arms of its pool have it")
     given: dict[str, str] = Field(default={}, description="of what it was worth, what each submitter's tasks gave")
-    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it")
+    rivals: tuple[UUID, ...] = Field(default=(), description="what contradicted it, or was said to")
     confirmed: tuple[UUID, ...] = Field(default=(), description="of these what a person said so of")
     right: tuple[UUID, ...] = Field(default=(), description="of these over which a person said that it is right")
     wrong: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right")
+    dismissed: tuple[UUID, ...] = Field(default=(), description="of these what a person said to be right beside it")
 
 
 class ForgottenMemory(CreditSnapshot):

@@ -21,7 +21,7 @@ from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
 
 _COPIES = 256  # memories that say the same, of which it is looked what people decided
-_SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong")  # by a person
+_SAID: tuple[Verdict, ...] = ("confirmed", "right", "wrong", "dismissed")  # by a person
 
 
 class Worths:
@@ -37,14 +37,12 @@ class Worths:
         for pool, some in by_pool(memories):
             ids = [memory.id for memory in some]
             arms = self._ranking.arms.ask(self._client, pool, ids)
-            rivals = self._ranking.conflicts.rivals(pool, ids)
+            rivals = self._ranking.conflicts.rivals(pool, ids, dismissed=True)
             given = self._given.of(pool, ids)
             for one, arm in zip(ids, arms, strict=True):
                 of = rivals.get(one, {})
-                sure, right, wrong = (tuple(rival for rival, said in of.items() if said == what) for what in _SAID)
-                found[one] = CreditSnapshot(
-                    arm=arm, given=given.get(one, {}), rivals=tuple(of), confirmed=sure, right=right, wrong=wrong
-                )
+                by_word = {what: tuple(rival for rival, said in of.items() if said == what) for what in _SAID}
+                found[one] = CreditSnapshot(arm=arm, given=given.get(one, {}), rivals=tuple(of), **by_word)
         return found
 
     def put_back(self, store: Store, memory: Memory, worth: CreditSnapshot) -> None:
@@ -56,13 +54,12 @@ class Worths:
             self._given.put_back(memory.pool, memory.id, worth.given)
         conflicts, where = self._ranking.conflicts, Where(pool=memory.pool, saying=sayings(memory.answer))
         copies = [one for one in store.page(where, _COPIES).memories if one.id != memory.id]
-        of_copies = conflicts.rivals(memory.pool, [one.id for one in copies]).values()
-        meanwhile = {rival: said for of in of_copies for rival, said in of.items()}
+        known = conflicts.rivals(memory.pool, [one.id for one in copies], dismissed=True)
+        meanwhile = {rival: said for of in known.values() for rival, said in of.items() if said != "dismissed"}
         for rival in by_ids(store, worth.rivals):
-            of_persons = zip(_SAID, (worth.confirmed, worth.right, worth.wrong), strict=True)
-            verdict: Verdict = next((said for said, rivals in of_persons if rival in rivals), "contradict")
+            verdict: Verdict = next((said for said in _SAID if rival in getattr(worth, said)), "contradict")
             conflicts.judge(memory.pool, memory.id, rival, meanwhile.get(rival, verdict))
-        conflicts.decide_alike(memory, copies)
+        conflicts.decide_alike(memory, copies, known)
 
     def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
         """The memories that are there of which people said that one of these is `what` beside them."""
@@ -198,7 +195,7 @@ class Trash:
         for one in self.read(back.rivals):
             if back.memory.id not in one.rivals:
                 changes = {"rivals": (*one.rivals, back.memory.id)}
-                for own, its in (("confirmed", "confirmed"), ("right", "wrong"), ("wrong", "right")):
+                for own, its in zip(_SAID, ("confirmed", "wrong", "right", "dismissed"), strict=True):
                     if one.memory.id in getattr(back, own):
                         changes[its] = (*getattr(one, its), back.memory.id)
                 told.append(one.model_copy(update=changes))

@@ -156,6 +156,20 @@ def test_a_person_decides_what_contradicts_what(deployment: Deployment) -> None:
     assert len(shown(deployment, "When is the pool being cleaned?", "bath")) == 2
 
 
+def test_answers_to_one_question_that_are_both_right_are_shown_together(deployment: Deployment) -> None:
+    about, memories = "When is the harbour dredged?", deployment.client.memories
+    days = [f"The harbour is dredged on {day}." for day in ("Mondays", "Tuesdays")]
+    one, other = (add(deployment, text, "harbour", about, KNOWLEDGE) for text in days)
+    wait_for(lambda: memories.conflicts("harbour"), 20, "the two to contradict each other")
+    assert shown(deployment, about, "harbour") == days[:1]
+
+    memories.decide(ConflictDecision(memories=(one, other), contradict=False))
+    assert sorted(shown(deployment, about, "harbour")) == days
+
+    memories.decide(ConflictDecision(memories=(one, other), undecided=True))
+    assert shown(deployment, about, "harbour") == days[:1]
+
+
 def test_the_same_edit_after_its_undo_is_compared_again(deployment: Deployment) -> None:
     memories = deployment.client.memories
     texts = [f"The gate is shut on {day}." for day in ("Mondays", "Sundays", "Tuesdays")]

@@ -22,6 +22,7 @@ from memshare_memory.belief.bandit import (
     BANDIT,
     KEEP_MARKER_DAYS,
     USUAL_SCORES,
+    Arm,
     Arms,
     Bandit,
     Credit,
@@ -37,6 +38,7 @@ from memshare_memory.belief.writers import Reading, Writers
 from memshare_memory.memory import UNTRIED, Memory, memory_id
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import by_ids
+from memshare_memory.trash import by_pool
 
 BEST = 1.5  # of a right answer; the least is 0
 HALF_TRUST = 5  # tasks of a kind after which what is usual for it counts half
@@ -244,6 +246,7 @@ class Crediting:
         raises: bool = True,
     ) -> Credited:
         memories = {memory.id: memory for memory in there}
+        arms = {} if raises else self._arms_of([memory for memory in there if memory.is_statement])
         earned: defaultdict[str, list[Credit]] = defaultdict(list)
         for one, earning in rewards:
             memory = memories.get(one.id)
@@ -253,8 +256,8 @@ class Crediting:
                 weight = float(memory.is_statement) * times if one.share is None else one.share
                 x = features(memory, task.prompt, one.similarity, task.kind) if weight else NOTHING
                 if weight and one.share is None and not raises:
-                    [arm], alpha = self._arms.of(memory.pool, [memory.id]), self._arms.bandit.alpha
-                    most = most_that_keeps(arm, x, (x, in_general(memory)), weight, alpha)
+                    alpha = self._arms.bandit.alpha
+                    most = most_that_keeps(arms[memory.id], x, (x, in_general(memory)), weight, alpha)
                     earning = min(earning, UNTRIED, most)
                 earned[memory.pool].append(Credit(memory.id, x, earning, weight, times))
         waiting = {}
@@ -271,6 +274,10 @@ class Crediting:
                 encoder=recall.encoder_name,
             )
         return Credited(there, waiting)
+
+    def _arms_of(self, memories: Sequence[Memory]) -> dict[UUID, Arm]:
+        ids = [(pool, [memory.id for memory in some]) for pool, some in by_pool(memories)]
+        return {one: arm for pool, some in ids for one, arm in zip(some, self._arms.of(pool, some), strict=True)}
 
     def _is_self_praise(self, task: AnsweredTask | VerdictTask, memory: Memory) -> bool:
         """True if somebody outside judges their own statement, where others speak, too."""

@@ -13,6 +13,7 @@ import redis
 from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit import BANDIT, Arm, Arms, Bandit, corrected, features, in_general, upper_bounds
 from memshare_memory.contradictions import (
+    BOTH_RIGHT,
     Conflicts,
     Rivals,
     Strength,
@@ -107,7 +108,7 @@ class CredibilityRanking:
         looks = []
         for some in ids:
             arms, texts = (self.arms.read(next(replies)), next(replies)) if some else ([], [])
-            looks.append(_Look(some, arms, texts, read_rivals(some, texts)))
+            looks.append(_Look(some, arms, texts, read_rivals(some, texts), read_rivals(some, texts, BOTH_RIGHT)))
         made_up = {str(agent): frozenset(json.loads(kinds)) for agent, kinds in next(replies, {}).items()}
         return [look._replace(made_up=made_up) for look in looks]
 
@@ -147,6 +148,7 @@ class CredibilityRanking:
 class _Look(NamedTuple):
     """Data in Redis on a task's hits, in their order: their arms, and the texts of their conflicts with the rivals.
 
+    `both_right` has what a person found right beside them.
     `made_up` has the kinds of tasks whose answers are made up, by agent, where one is unproven.
     """
 
@@ -154,6 +156,7 @@ class _Look(NamedTuple):
     arms: Sequence[Arm]
     conflicts: Sequence[str | None]
     rivals: dict[UUID, Rivals]
+    both_right: dict[UUID, Rivals]
     made_up: Mapping[str, Collection[str | None]] = {}
 
     def edited_losers(self, hits: Sequence[Hit]) -> set[UUID]:
@@ -170,12 +173,13 @@ class _Look(NamedTuple):
         }
 
     def at(self, hit: Hit) -> Hit:
-        """The hit with its arm and, of an unproven memory, the ids of those that it was compared with."""
+        """The hit with its arm and what is right beside it, and of an unproven memory what it was compared with."""
         memory, place = hit.memory, self.ids.index(hit.memory.id)
+        hit = hit._replace(arm=self.arms[place], both_right=tuple(self.both_right.get(memory.id, ())))
         if hit.proven or memory.kind in self.made_up.get(memory.agent or "", ()):
-            return hit._replace(arm=self.arms[place])
+            return hit
         compared = (self.conflicts[place] or "").split()
-        return hit._replace(arm=self.arms[place], judged=frozenset(UUID(word[1:]) for word in compared))
+        return hit._replace(judged=frozenset(UUID(word[1:]) for word in compared))
 
 
 def _bounds(tasks: Sequence[FoundFor], looks: Sequence[_Look], alpha: float) -> list[float]:

@@ -238,14 +238,14 @@ class Curate:
         return gone
 
     def judge(self, ids: Sequence[UUID]) -> list[tuple[Memory, Credibility, Rivals]]:
-        """Memories with their credibility and their rivals; unknown ids are left out.
+        """Memories with their credibility, their rivals, and what is right beside them; unknown ids are left out.
 
         What lost to another memory contradicts none that nobody decided on.
         """
         found = []
         for pool, memories in by_pool(by_ids(self._pool().store, ids).values()):
             conflicts = self._ranking.conflicts
-            rivals = conflicts.rivals(pool, [memory.id for memory in memories])
+            rivals = conflicts.rivals(pool, [memory.id for memory in memories], dismissed=True)
             beaten = conflicts.wrong(pool, [*rivals, *(rival for of in rivals.values() for rival in of)])
             for memory, how in zip(memories, self._ranking.credibilities(pool, memories), strict=True):
                 of = rivals.get(memory.id, {}).items()
@@ -267,7 +267,7 @@ class Curate:
         conflicts = self._ranking.conflicts
         with self._pool.writing(alone_in=one.pool) as recall:
             derived = Derived(recall, self._client)
-            pairs = self._alike(recall.store, one, other)
+            pairs = self._alike(recall.store, one, other, dismissed=decision.undecided)
             every = {each.id: each for pair in pairs for each in pair}
             wrong = conflicts.wrong(one.pool, [*every])
             recall.rewrite(self._worths.no_longer_confirmed(recall.store, pairs))
@@ -297,12 +297,16 @@ class Curate:
     def _compare_again(self, shown_again: Sequence[Memory]) -> None:
         self._send(after_return(self._pool().store, self._client, shown_again))
 
-    def _alike(self, store: Store, one: Memory, other: Memory) -> list[tuple[Memory, Memory]]:
-        """These two, and others of the same contradiction, as far as is known, or which answer the same questions."""
+    def _alike(self, store: Store, one: Memory, other: Memory, *, dismissed: bool) -> list[tuple[Memory, Memory]]:
+        """These two, and others of the same contradiction, as far as is known, or which answer the same questions.
+
+        Where `dismissed`, also those of which a person said that both are right.
+        """
         both = [sayings(each.answer) for each in (one, other)]
         these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in both)
         is_same = said(one.answer) == said(other.answer)
-        rivals = {} if is_same else self._ranking.conflicts.rivals(one.pool, [each.id for each in these])
+        known, ids = self._ranking.conflicts.rivals, [each.id for each in these]
+        rivals = {} if is_same else known(one.pool, ids, dismissed=dismissed)
         asked = {each.id: said(each.prompt or "") for each in (one, other, *these, *those)}
         alike = [
             (each, of)

@@ -202,14 +202,27 @@ class Stats(Message):
     unreadable: int = 0
 
 
-class JudgedMemory(Message):
+class Contradicted(Message):
+    """The memories that contradict one, and what people decided of it and them."""
+
+    conflicts: tuple[UUID, ...]
+    lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
+    won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
+    both_right: tuple[UUID, ...] = Field(
+        default=(), description="those of which a person said that they do not contradict it"
+    )
+
+    def is_open(self, rival: Memory) -> bool:
+        """True if tasks are shown a memory that contradicts this one, and nobody has decided which is right."""
+        is_decided = rival.id in (*self.lost_to, *self.won_over)
+        return rival.id in self.conflicts and not is_decided and rival.status == "active"
+
+
+class JudgedMemory(Contradicted):
     """A memory with its credibility and the memories that contradict it."""
 
     memory: Memory
     credibility: Credibility
-    conflicts: tuple[UUID, ...]
-    lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
-    won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
 
 
 class Refusal(Message):

@@ -256,9 +256,10 @@ class Service:
             JudgedMemory(
                 memory=memory,
                 credibility=known,
-                conflicts=tuple(rivals),
+                conflicts=tuple(rival for rival, said in rivals.items() if said != "dismissed"),
                 lost_to=tuple(rival for rival, said in rivals.items() if said == "wrong"),
                 won_over=tuple(rival for rival, said in rivals.items() if said == "right"),
+                both_right=tuple(rival for rival, said in rivals.items() if said == "dismissed"),
             )
             for memory, known, rivals in self._curate.judge(ids)
         ]

@@ -1,13 +1,13 @@
 """A batch of recalls: those that come together share each look at the store and at Redis.
 
-Each round searches, orders by what was learnt, ranks by credibility, and chooses what may be shown together: never two
-memories with the same prompt, and not too many of one submitter. One round is mostly enough; recalls that lack memories
-have another.
+Each round searches, orders by what was learnt, ranks by credibility, and chooses what may be shown together: not too
+many of one submitter, and never two memories with the same prompt, unless a person found both right. One round is
+mostly enough; recalls that lack memories have another.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -21,7 +21,7 @@ from memshare_broker.wire.same_text import letters
 from memshare_memory.belief.credibility_ranking import CredibilityRanking, FoundFor
 from memshare_memory.belief.writers import PEOPLE
 from memshare_memory.contradictions import is_uncompared
-from memshare_memory.memory import Memory, folded
+from memshare_memory.memory import Memory, folded, said
 from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.retriever import AT_HAND, Adapter
 from memshare_memory.stores.bm25 import query as words_of
@@ -275,39 +275,57 @@ def choose(
 ) -> list[Hit]:
     """The first `k` hits that may stand together: one for each prompt, and `each` of a submitter.
 
+    Those of one prompt stand together where a person said that both are right, or copies of both; no two copies do.
     Where any hit is proven, so many of them are `unproven` at most, and none has the prompt of a proven one, or one
     that looks like it: the same letters, and a `cosine` of .98. None stands beside a proven one that answers the same
     question, before the two were compared.
     """
     proven_hits = [hit for hit in ranked if hit.proven]
-    proven = {_folded(hit.memory.key) for hit in proven_hits}
+    proven, chosen_of = defaultdict[str, list[Hit]](list), defaultdict[str, list[Hit]](list)
+    for hit in proven_hits:
+        proven[_folded(hit.memory.key)].append(hit)
+    are_right = _both_right(ranked)
     left = unproven if proven else k
 
     def looks_proven(hit: Hit) -> bool:
-        said = _letters(hit.memory.key)
-        alike = [rival for rival in proven_hits if said and said == _letters(rival.memory.key)]
-        return any(cosine(hit, rival) >= LOOK_ALIKE for rival in alike)
+        own = _letters(hit.memory.key)
+        alike = [rival for rival in proven_hits if own and own == _letters(rival.memory.key)]
+        return any(cosine(hit, rival) >= LOOK_ALIKE for rival in alike if not are_right(hit, rival))
 
     def may_contradict(hit: Hit) -> bool:
         return hit.judged is not None and any(is_uncompared(hit, top, cosine(hit, top)) for top in proven_hits[:k])
 
+    def stands_beside(hit: Hit, others: Sequence[Hit]) -> bool:
+        return all(are_right(hit, other) for other in others)
+
     chosen: list[Hit] = []
-    prompts: set[str] = set()
     submitters: Counter[str] = Counter()
     for hit in ranked:
         prompt, submitter = _folded(hit.memory.key), hit.memory.submitter
-        if prompt in prompts or submitters[submitter] >= each:
+        if submitters[submitter] >= each or not stands_beside(hit, chosen_of[prompt]):
             continue
         if not hit.proven:
-            if left == 0 or prompt in proven or looks_proven(hit) or may_contradict(hit):
+            if left == 0 or not stands_beside(hit, proven[prompt]) or looks_proven(hit) or may_contradict(hit):
                 continue
             left -= 1
         chosen.append(hit)
-        prompts.add(prompt)
+        chosen_of[prompt].append(hit)
         submitters[submitter] += 1
         if len(chosen) == k:
             break
     return chosen
+
+
+def _both_right(hits: Sequence[Hit]) -> Callable[[Hit, Hit], bool]:
+    """Tells of two hits if a person said that both are right, or that copies of both are, and they are no copies."""
+
+    def says(hit: Hit) -> tuple[str, str]:
+        return _folded(hit.memory.key), said(hit.memory.answer)
+
+    there = {hit.memory.id: hit for hit in hits} if any(hit.both_right for hit in hits) else {}
+    pairs = [(hit, there[name]) for hit in there.values() for name in hit.both_right if name in there]
+    right = {frozenset((says(hit), says(other))) for hit, other in pairs}
+    return lambda hit, other: bool(right) and says(hit) != says(other) and frozenset((says(hit), says(other))) in right
 
 
 def used_up(chosen: Iterable[Hit], each: int) -> list[str]:

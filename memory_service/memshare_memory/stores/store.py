@@ -128,7 +128,8 @@ class Hit(NamedTuple):
 
     `vector` is its dense vector, of shape (dimension,), where it was fetched. `proven` says whether others' words speak
     for who submitted it; recall sets it. `judged` are those that it was compared with; None where that says
-    nothing, as of what is made up. `arm` is that of its credibility (`memshare_memory.belief`), where it was ranked.
+    nothing, as of what is made up. `arm` is that of its credibility (`memshare_memory.belief`), where it was ranked,
+    and `both_right` are the memories that a person found right beside it.
     """
 
     memory: Memory
@@ -138,6 +139,7 @@ class Hit(NamedTuple):
     proven: bool = True
     judged: frozenset[UUID] | None = None
     arm: Any = None
+    both_right: tuple[UUID, ...] = ()
 
 
 class Page(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -11,8 +11,9 @@ from memshare.client.journey import read_journey
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.messages import turns_of
-from memshare_memory.door.messages import Found, SearchRequest
-from memshare_memory.memory import Memory, folded
+from memshare_memory.door.client import MemoryClient
+from memshare_memory.door.messages import SearchRequest
+from memshare_memory.memory import Memory, said
 from memshare_memory.stores.store import Where
 
 Format = Literal["messages", "sharegpt", "preference"]
@@ -58,19 +59,25 @@ class Preferences:
     A line is `{"prompt", "chosen", "rejected", …}`, with the prompt of the accepted one.
     """
 
-    def __init__(self, rejected: Iterable[RejectedAnswer], search: Callable[[SearchRequest], Sequence[Found]]) -> None:
+    def __init__(self, rejected: Iterable[RejectedAnswer], memories: MemoryClient) -> None:
         self._of: defaultdict[UUID, list[RejectedAnswer]] = defaultdict(list)
         for one in rejected:
             wanted = SearchRequest(text=one.prompt, k=LOOKED_AT, where=Where(pool=one.pool))
-            for found in search(wanted):
-                if found.similarity >= SAME_QUESTION:
-                    self._of[found.memory.id].append(one)
+            near = [each.memory for each in memories.search(wanted) if each.similarity >= SAME_QUESTION]
+            same = [each.id for each in near if said(each.answer) == said(one.answer)]
+            right = {each for known in memories.judge(same) for each in known.both_right}
+            for memory in near:
+                if memory.id not in right:
+                    self._of[memory.id].append(one)
 
     def of(self, memory: Memory) -> Iterable[Line]:
-        """A line for each rejected answer to what says the same as a memory's prompt; none is the memory's answer."""
+        """A line for each rejected answer to what says the same as a memory's prompt.
+
+        None is the memory's answer, nor one that a person found right beside that.
+        """
         *asked, answered = _turns(memory)
         for one in self._of.get(memory.id, ()):
-            if folded(one.answer) != folded(memory.answer):
+            if said(one.answer) != said(memory.answer):
                 yield {
                     "prompt": [{"role": role, "content": content} for role, content in asked],
                     "chosen": [{"role": answered[0], "content": answered[1]}],

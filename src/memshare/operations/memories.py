@@ -42,7 +42,6 @@ from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_broker.wire.messages import Name
 from memshare_memory.belief.lift import memory_lift
-from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import (
     Edit,
     Forget,
@@ -320,7 +319,6 @@ def _stale(memory_id: UUID) -> Stale:
 def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
     with backend.reaching():
         lift = memory_lift(backend.redis, judged.memory.pool, judged.memory.id)
-        both_right = Conflicts(backend.redis).both_right(judged.memory.pool, judged.memory.id)
         wrong = called_wrong(backend.redis, judged.memory) if judged.memory.status == "hidden" else None
     return MemoryReply(
         memory=judged.memory,
@@ -331,7 +329,7 @@ def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
         conflicts=judged.conflicts,
         lost_to=judged.lost_to,
         won_over=judged.won_over,
-        both_right=both_right,
+        both_right=judged.both_right,
         called_wrong=CalledWrong(by=wrong.by, journey=wrong.journey) if wrong else None,
     )
 

@@ -237,8 +237,9 @@ def is_wrong(journey: JourneyReply) -> bool:
 
 def is_disputed(backend: Backend, found: MemoryReply | None) -> bool:
     """True if a memory that tasks are shown contradicts one, and nobody has decided which is right."""
-    undecided = set(found.conflicts) - {*found.lost_to, *found.won_over} if found else set()
-    return any(one.memory.status == "active" for one in backend.client.memories.judge([*undecided]))
+    return found is not None and any(
+        found.is_open(one.memory) for one in backend.client.memories.judge(found.conflicts)
+    )
 
 
 def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> list[UUID]:

@@ -228,6 +228,22 @@ def test_an_answer_is_graded_beside_neither_of_two_that_contradict_each_other_un
     assert known(stage) == {"at ten"}
 
 
+@pytest.mark.parametrize("by_task", [False, True])
+def test_an_answer_is_graded_beside_both_that_a_person_found_right_though_one_alone_is_shown(
+    recall: Recall, memory: MemoryClient, redis_client: redis.Redis, *, by_task: bool
+) -> None:
+    nine, ten = brought_in(recall, "At nine.", "At ten.")
+    if by_task:
+        recall.rewrite([ten := ten.model_copy(update={"task_id": "t"})])
+    stage = AnswerStage(POEM.model_copy(update={"claims": True}), ScriptedChat(*"ABCD"), memory, 100)
+    Conflicts(redis_client).judge("poem", nine.id, ten.id, "dismissed")
+    assert known(stage) in ({"at nine", "at ten"}, set())
+    assert known(stage, memories=1) in ({"at nine", "at ten"}, set())
+
+    memory.decide(ConflictDecision(memories=(nine.id, ten.id), undecided=True))
+    assert known(stage, memories=1) == ({"at nine"} if by_task else set())
+
+
 def test_a_task_that_is_not_to_be_remembered_is_handed_on_as_such(memory: MemoryClient) -> None:
     answering = AnswerStage(POEM, ScriptedChat("A", "B"), memory, 100)
     tasks = [AgentTask(prompt="lamp"), AgentTask(prompt="lamp", remember=False)]

@@ -200,7 +200,7 @@ def _form(client: Client, form: Format | None, pool: str | None) -> Callable[[Me
     of: Callable[[Memory], Iterable[Line]]
     if form == "preference":
         pool_of_agent = {card.name: card.pool for card in client.agents().values()}
-        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool), client.memories.search).of
+        of = Preferences(rejected_answers(client.ledger, pool_of_agent, pool), client.memories).of
     else:
         of = FORMS[form]
     return lambda memory: (

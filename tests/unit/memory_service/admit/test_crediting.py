@@ -197,6 +197,20 @@ def test_a_rejected_answer_raises_no_statement_that_it_follows_however_low_the_u
     assert seen[-1] >= ALPHA - 1e-9, "and as good as the usual ones it takes nothing from what it earned"
 
 
+def test_one_look_is_for_all_statements_that_a_rejected_answer_follows(
+    recall: Recall, settle: SettleStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [state(recall, text).id for text in ("An adult pays 12 euros.", "Dogs go free on all ships.")]
+    looks, of = list[set[UUID]](), Arms.of
+    monkeypatch.setattr(Arms, "of", lambda arms, pool, some: (looks.append({*some}), of(arms, pool, some))[1])
+    answer = "An adult pays 12 euros, and dogs go free."
+
+    settle.run("1", graded(recall, "What does it cost?", answer, journey="1", score=10, shown=ids))
+
+    assert looks
+    assert all(look == {*ids} for look in looks)
+
+
 def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
     recall: Recall, settle: SettleStage, ranking: CredibilityRanking, redis_client: redis.Redis
 ) -> None:

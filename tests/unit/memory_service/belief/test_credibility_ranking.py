@@ -10,7 +10,7 @@ from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit import Bandit, Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.contradictions import Verdict
-from memshare_memory.memory import Memory
+from memshare_memory.memory import KNOWLEDGE, Memory
 from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter, Retriever
@@ -247,6 +247,36 @@ def test_the_one_that_a_person_says_is_right_is_shown_alone_whatever_speaks_for_
 
     assert standing.conflicts.take_back("poem", right.id, wrong.id)
     assert [(one.right, one.confirmed) for one in standing.conflicts.pairs("poem")] == [(None, False)]
+
+
+@pytest.mark.parametrize("kind", ["limerick", KNOWLEDGE])
+def test_two_of_one_prompt_are_shown_together_once_a_person_found_both_right(
+    judging: Recall, standing: CredibilityRanking, kind: str
+) -> None:
+    one, other = (remember(judging, "red lamp", answer, kind=kind) for answer in ("It is red.", "It is blue."))
+    remember(judging, "red shoe")
+    standing.conflicts.judge("poem", one.id, other.id, "contradict")
+    assert sorted(map(str, shown(judging, "red lamp"))) == ["red lamp", "red shoe"]
+
+    standing.conflicts.judge("poem", one.id, other.id, "dismissed")
+    assert shown(judging, "red lamp") == ["red lamp", "red lamp", "red shoe"]
+    assert shown(judging, "red lamp", k=1) == ["red lamp"]
+
+    standing.conflicts.take_back("poem", one.id, other.id)
+    assert sorted(map(str, shown(judging, "red lamp"))) == ["red lamp", "red shoe"]
+
+
+def test_both_right_are_shown_together_among_several_pools_with_a_copy_in_another(
+    judging: Recall, standing: CredibilityRanking
+) -> None:
+    one, other = (remember(judging, "red lamp", answer) for answer in ("It is red.", "It is blue."))
+    remember(judging, "red lamp", "It is red.", pool="mine/ada")
+    standing.conflicts.judge("poem", one.id, other.id, "dismissed")
+    asked = RecallRequest(pool="mine/ada", beside=("poem",), text="red lamp", k=3)
+
+    [found] = judging.nearest_each([(asked, judging.encode(["red lamp"]))])
+
+    assert sorted(hit.memory.answer for hit in found.hits) == ["It is blue.", "It is red."]
 
 
 def test_links_that_were_made_of_labels_say_nothing(

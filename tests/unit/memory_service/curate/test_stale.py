@@ -511,6 +511,25 @@ def test_what_says_later_what_lost_has_lost_too_until_that_is_taken_back(
     assert links.wrong("poem", [wrong.id, copy]) == set()
 
 
+def test_copies_of_two_that_are_both_right_are_so_too_also_later_until_that_is_taken_back(
+    curate: Curate, recall: Recall, redis_client: redis.Redis
+) -> None:
+    one, elsewhere, other = (
+        wrote(recall, f"{QUESTION} {at}", answer=answer) for at, answer in ((0, MONDAYS), (1, MONDAYS), (0, TUESDAYS))
+    )
+    links = Conflicts(redis_client)
+    for each in (one, elsewhere):
+        links.judge("poem", each.id, other.id, "contradict")
+
+    curate.decide(ConflictDecision(memories=(one.id, other.id), contradict=False))
+    [copy] = curate.add([NewMemory(pool="poem", prompt=f"{QUESTION} 0?", answer=MONDAYS.upper(), kind="limerick")])
+    assert curate.conflicts("poem") == []
+    assert links.rivals("poem", [other.id], dismissed=True)[other.id].keys() == {one.id, elsewhere.id, copy}
+
+    say(curate, None, one, other)
+    assert len(curate.conflicts("poem")) == 3
+
+
 @pytest.mark.parametrize("answer", [MONDAYS.upper(), MONDAYS.rstrip("."), f'"{MONDAYS}"'])
 def test_a_task_does_not_bring_back_what_lost_with_another_full_stop(
     curate: Curate, recall: Recall, pool: Pool, redis_client: redis.Redis, answer: str

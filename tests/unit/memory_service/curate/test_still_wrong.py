@@ -444,6 +444,21 @@ def test_what_lost_has_lost_again_once_both_are_back_whichever_was_forgotten_and
         assert statuses(curate, child) == ["stale"]
 
 
+def test_both_are_right_still_once_they_are_back_out_of_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    curate.decide(ConflictDecision(memories=(one.id, other.id), contradict=False))
+
+    for order in ((one, other), (other, one)):
+        forgetting.forget(Forget(ids=(order[0].id,)))
+        forgetting.forget(Forget(ids=(order[1].id,)))
+        forgetting.restore(RestoreForgotten(ids=(order[0].id,)))
+        forgetting.restore(RestoreForgotten(ids=(order[1].id,)))
+        known = Conflicts(redis_client).rivals("poem", [one.id, other.id], dismissed=True)
+        assert known == {one.id: {other.id: "dismissed"}, other.id: {one.id: "dismissed"}}
+
+
 def test_taking_back_reaches_what_was_written_from_what_says_something_else_by_now(
     curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
 ) -> None:

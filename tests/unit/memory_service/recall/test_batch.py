@@ -70,3 +70,31 @@ def test_no_more_than_each_of_a_submitter_are_chosen() -> None:
 
     assert prompts(choose(hits, 3, each=2)) == ["one", "two", "four"]
     assert used_up(hits[:2], each=2) == ["eve"]
+
+
+def both_right(one: Hit, other: Hit) -> list[Hit]:
+    """Two hits of which a person said that both are right."""
+    return [one._replace(both_right=(other.memory.id,)), other._replace(both_right=(one.memory.id,))]
+
+
+def test_those_that_a_person_found_both_right_are_chosen_together_and_a_third_is_not() -> None:
+    hits = [*both_right(hit("A lamp", answer="Red."), hit("a LAMP", answer="Blue.")), hit("A lamp", answer="Green.")]
+
+    assert [one.memory.answer for one in choose(hits, 3, each=3)] == ["Red.", "Blue."]
+    assert len(choose(hits, 1, each=1)) == 1
+
+
+def test_a_copy_of_what_was_found_right_stands_for_it_and_not_beside_it() -> None:
+    red, blue = both_right(hit("A lamp", answer="Red."), hit("A lamp", answer="Blue."))
+    copy = Hit(remembered("A lamp", answer="Red.", pool="mine")[0], 0, 0)
+
+    assert [one.memory.pool for one in choose([copy, red, blue], 3, each=3)] == ["mine", "poem"]
+    assert [one.memory.answer for one in choose([blue, copy, red], 3, each=3)] == ["Blue.", "Red."]
+    assert len(choose(both_right(red, copy), 3, each=3)) == 1
+
+
+def test_an_unproven_one_stands_beside_a_proven_one_if_a_person_found_both_right() -> None:
+    for prompt in ("a  LAMP", "A lamp?"):
+        hits = both_right(hit("A lamp", answer="Red."), hit(prompt, answer="Blue.", proven=False))
+        assert len(choose(hits, 3, each=3)) == 2
+        assert len(choose(hits[::-1], 3, each=3)) == 2

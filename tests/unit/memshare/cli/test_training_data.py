@@ -117,6 +117,24 @@ def test_preferences_set_a_memory_against_what_was_rejected_of_the_same_prompt(
     ]
 
 
+def test_no_answer_is_set_against_one_that_a_person_found_right_beside_it(
+    terminal: Terminal, tmp_path: Path, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    red, blue = memory.restore([remembered("A lamp", answer=answer, score=90)[0] for answer in ("Red.", "Blue.")])
+    answered(redis_client, "t1", "A lamp", "blue!", 40)
+    answered(redis_client, "t2", "A lamp", "Green.", 40)
+
+    def chosen() -> set[tuple[str, str]]:
+        _, lines = exported(terminal, tmp_path / "train.jsonl", "preference")
+        return {(one["chosen"][0]["content"], one["rejected"][0]["content"]) for one in lines}
+
+    against_green = {("Red.", "Green."), ("Blue.", "Green.")}
+    memory.decide(ConflictDecision(memories=(red, blue), contradict=False))
+    assert chosen() == against_green
+    memory.decide(ConflictDecision(memories=(red, blue), right=red))
+    assert chosen() == {("Red.", "Green."), ("Red.", "blue!")}
+
+
 def test_prompts_that_say_the_same_in_other_words_make_preferences_too(
     terminal: Terminal, tmp_path: Path, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:

@@ -14,6 +14,7 @@ from memshare.client.rest.methods import Asked, Calls, call
 from memshare_broker.wire.messages import Message, Usage
 from memshare_memory.belief.lift import Lift
 from memshare_memory.curate.requests import ForgetPreview, RestoredMemories
+from memshare_memory.door.messages import Contradicted
 from memshare_memory.memory import CalledWrong, Memory, Mode, Status
 from memshare_memory.stores.store import SortKey
 
@@ -60,7 +61,7 @@ class SearchReply(Message):
     memories: tuple[FoundMemory, ...]
 
 
-class MemoryReply(Message):
+class MemoryReply(Contradicted):
     """A memory, what it has been worth, and the memories that contradict it."""
 
     memory: Memory
@@ -68,12 +69,6 @@ class MemoryReply(Message):
     credibility: float
     credits: int = Field(description="verdicts: grades and feedback after it was shown, of a statement if followed")
     lift: Lift
-    conflicts: tuple[UUID, ...]
-    lost_to: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found right in its place")
-    won_over: tuple[UUID, ...] = Field(default=(), description="of these, those that a person found wrong")
-    both_right: tuple[UUID, ...] = Field(
-        default=(), description="those of which a person said that they do not contradict it"
-    )
     called_wrong: CalledWrong | None = Field(
         default=None, description="who called its answer wrong, if it is hidden for that"
     )
