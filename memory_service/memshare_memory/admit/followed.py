@@ -10,7 +10,7 @@ from itertools import pairwise, product, takewhile
 from uuid import UUID
 
 from memshare_broker.wire.messages import AnsweredTask, Shown
-from memshare_memory.memory import Memory
+from memshare_memory.memory import FORMAL, Memory
 from memshare_memory.stores.bm25 import tokens
 
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
@@ -41,12 +41,6 @@ _SAYS_LITTLE = frozenset(
 """Words that are in most texts, whatever these are about."""
 _NOT = frozenset(("not", "never", "cannot", "t"))  # "t" as in "isn't"
 _NO = _NOT | {"no"}
-_FORMAL = re.compile(
-    r"[{}\[\]`\\|_]|\w\(|;\s*$|<[\w/]|(^|\s)--?[a-z]"
-    r"|\b(select\b(?s:.*)|delete)\sfrom\b|\binsert\sinto\b|\bupdate\s\w+\sset\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Marks of a language that a program reads, of which texts about anything have words in common."""
 _SHORT = 6  # words that tell something; with fewer a pair is followed as a statement is
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _IN_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), 2)}
@@ -132,7 +126,7 @@ def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
 def _is_formal(text: str) -> bool:
     """True if a program reads it, unless it is a word or two, as a name of a command is."""
     is_long = len(tokens(text)) >= RUN or text.lstrip().startswith(("{", "["))
-    return is_long and _FORMAL.search(text) is not None
+    return is_long and FORMAL.search(text) is not None
 
 
 def _is_of_others(memory: Memory, prompt: str) -> bool:
