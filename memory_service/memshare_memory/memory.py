@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from typing import Literal
@@ -252,26 +254,67 @@ def folded(text: str) -> str:
     return " ".join(normal(text).casefold().split())
 
 
-_QUOTES = "\"'“”„«»"
+_QUOTES = "\"'“”„«»‘’‚‹›「」『』"
+_ENDS = ".!?…。！？"
+_ALIKE = str.maketrans({**dict.fromkeys("‘’ʼ‚", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑‒–—−", "-")})
+_WIDE = re.compile("[\uff01-\uffee]+")  # letters and signs of another width
+_EAST = "\u3000-\u9fff\uac00-\ud7ff"  # these write no spaces between words
+_MARK = re.compile("[-*•>#`_]")
+_LEVELS = 3  # of marks in others
+_FENCE = re.compile(r"\A(`{3,}|~{3,})[ \t]*[\w+#.-]*[ \t]*\n(.*)\n[ \t]*\1\Z", re.DOTALL)
+_LINE = re.compile(r"^[ \t]*(?:(?:\A#|#{2,6}|[-*•>])[ \t]+)+(?=[\"'*_`(]*[^\W\d_]{2})", re.MULTILINE)
+_EMPHASIS = re.compile(
+    rf"(?<![^\s(\"':{_EAST}])"
+    r"(?:(\*{1,3})(?=[\w\"'`_(])([^*]*[^\s*])\1|(`+)([^`]+)\3|(__?)(?=[\w\"'][^_]*\s)([^_]*[^\s_])\5)"
+    rf"(?![^\s.,;:!?)\"'…{_EAST}])"
+)
+_INSIDE = r"\2\4\6"
+FORMAL = re.compile(
+    r"[{}\[\]`\\|_]|\w\(|;\s*$|<[\w/]|(^|\s)--?[a-z]"
+    r"|\b(select\b(?s:.*)|delete)\sfrom\b|\binsert\sinto\b|\bupdate\s\w+\sset\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""Marks of a language that a program reads, of which texts about anything have words in common."""
+_COMMAND = re.compile(r"(?:cat|cd|chmod|cp|echo|grep|ls|mv|rm|sed|sudo|tar)\s")
 
 
-def said(answer: str) -> str:
-    """The same for answers that say the same: `folded`, without quotation marks around it, and what ends a sentence."""
+def said(answer: str, *, by_program: bool = False) -> str:
+    """The same for answers that say the same: `folded`, without quotation marks around it, and what ends a sentence.
+
+    Nor with what Markdown makes bold, a heading, an item of a list and the like, but in what a program reads, where
+    such marks say something; around the whole of it they do not, unless a program grades it.
+    """
+    if by_program:
+        return _core(answer)
+    if not (text := normal(answer).strip()).isascii():
+        text = _WIDE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text).translate(_ALIKE)
+    text = _FENCE.sub(r"\2", text)
+    plain = text = _EMPHASIS.sub(_INSIDE, text) if _EMPHASIS.fullmatch(text) else text
+    for _ in range(_LEVELS if _MARK.search(text) else 0):
+        plain = _EMPHASIS.sub(_INSIDE, _LINE.sub("", plain))
+    return _core(text if plain != text and (FORMAL.search(plain) or _COMMAND.match(plain)) else plain)
+
+
+def _core(answer: str) -> str:
     text = folded(answer)
-    return text.lstrip(f" {_QUOTES}").rstrip(f" {_QUOTES}.!?…。！？") or text
+    return text.lstrip(f" {_QUOTES}").rstrip(f" {_QUOTES}{_ENDS}") or text
 
 
 def saying(answer: str) -> str:
-    """The same for answers that are the same when `folded`: what a store finds them by."""
+    """The same for answers that are the same when `folded`: a store finds them by it, or by that of what is `said`."""
     return blake2b(folded(answer).encode(), digest_size=12).hexdigest()
 
 
 def sayings(answer: str) -> tuple[str, ...]:
-    """The values of `saying` for an answer, and for what is `said` with other ends."""
-    core = said(answer)
-    ended = [f"{core}{end}" for end in ("", *".!?…。！？")]
+    """The values of `saying` for an answer, for what is `said`, and for that with other ends and marks around it.
+
+    The latter are all that memories of earlier versions are found by.
+    """
+    core, by_program = said(answer), said(answer, by_program=True)
+    ended = [f"{one}{end}" for one in (core, by_program) for end in ("", *_ENDS)]
     quoted = [f"{first}{one}{last}" for first, last in ('""', "“”", "„“", "«»") for one in ended]
-    return tuple(dict.fromkeys(map(saying, (answer, *ended, *quoted))))
+    marked = [f"{mark}{core}{end}" for mark in ("**", "*", "`") for end in (mark, f".{mark}", f"{mark}.")]
+    return tuple(dict.fromkeys(map(saying, dict.fromkeys((answer, *ended, *quoted, *marked)))))
 
 
 Two = tuple[Memory, Memory]

@@ -183,7 +183,7 @@ class WrongAnswer(CalledWrong):
     """The prompt of an answer that was called wrong, whose task it was, and the memory that it is or would be.
 
     Without `curated` only whoever gave the task has said so: it counts for their own tasks. `hides` says that the
-    memory is hidden for it.
+    memory is hidden for it; `marked` is the value of `saying` with its marks, which a program that grades may go by.
     """
 
     memory: UUID
@@ -192,6 +192,7 @@ class WrongAnswer(CalledWrong):
     submitter: Label
     curated: bool
     hides: bool = False
+    marked: str = ""
 
     def bars(self, pool: str, prompt: str | None, so: str = "it is not brought in") -> str:
         """Why its answer is not brought in for this prompt of a pool (a statement has none); empty where it is.
@@ -242,9 +243,9 @@ def least_alike(answer: str, *, by_program: bool = False) -> float:
 
 def note_wrong(client: redis.Redis, answer: str, wrong: WrongAnswer) -> None:
     """Keep an answer from being admitted again, as long as a word of any journey stands."""
-    client.hset(
-        WRONG_ANSWERS, f"{saying(said(answer))} {wrong.memory} {wrong.journey}".rstrip(), wrong.model_dump_json()
-    )
+    kept = wrong.model_copy(update={"marked": saying(said(answer, by_program=True))})
+    field = f"{saying(said(answer))} {wrong.memory} {wrong.journey}".rstrip()
+    client.hset(WRONG_ANSWERS, field, kept.model_dump_json())
 
 
 def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID, journey: str | None = None) -> None:
@@ -278,10 +279,17 @@ def wrong_answers(client: redis.Redis, answer: str | None = None) -> Iterator[Wr
     return chain.from_iterable(wrong_by_saying(client, None if answer is None else [answer]).values())
 
 
-def wrong_prompts(client: redis.Redis, pool: str, answer: str, submitter: str) -> Iterator[str]:
-    """The prompts for which an answer was called wrong, as far as that counts for this submitter's tasks."""
+def wrong_prompts(
+    client: redis.Redis, pool: str, answer: str, submitter: str, *, by_program: bool = False
+) -> Iterator[str]:
+    """The prompts for which an answer was called wrong, as far as that counts for this submitter's tasks.
+
+    Where it is graded `by_program`, an answer with other marks is another one.
+    """
+    marked = saying(said(answer, by_program=True))
     for wrong in wrong_answers(client, answer):
-        if wrong.pool == pool and (wrong.curated or wrong.submitter == submitter):
+        is_another = by_program and wrong.marked not in ("", marked)
+        if wrong.pool == pool and (wrong.curated or wrong.submitter == submitter) and not is_another:
             yield wrong.prompt
 
 

@@ -22,7 +22,7 @@ from memshare_memory.admit.after import Admitted, After, after_written, parts_am
 from memshare_memory.admit.followed import that_count
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.contradictions import Conflicts
-from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, saying, sayings
+from memshare_memory.memory import KNOWLEDGE, Became, Cause, Memory, memory_id, said, saying, sayings
 from memshare_memory.people import called_wrong, each_barred
 from memshare_memory.recall.recall import Recall, sparse_of
 from memshare_memory.stores.store import Store, Vectors, Where, by_ids, search_one
@@ -134,7 +134,7 @@ class Admission:
         # it became.
         rivals = [
             rival
-            for rival in same_in_pool(store, memory, vector, there)
+            for rival in same_in_pool(store, memory, vector, there, by_program=graded.score.by_program)
             if rival.task_id != memory.task_id or is_a_persons(rival)
         ]
         standing = that_stands(memory, rivals, self._conflicts.wrong(task.pool, [rival.id for rival in rivals]))
@@ -198,13 +198,17 @@ def memory_of(
     )
 
 
-def same_in_pool(store: Store, memory: Memory, vector: NDArray[np.float32], there: Sequence[Memory]) -> list[Memory]:
+def same_in_pool(
+    store: Store, memory: Memory, vector: NDArray[np.float32], there: Sequence[Memory], *, by_program: bool
+) -> list[Memory]:
     """The memories with the same answer to the same prompt, and what has the new one's id, whatever it says by now.
 
     `there` is among others what has that id.
     """
     same = search_one(store, Where(pool=memory.pool, saying=sayings(memory.answer)), SAME_ANSWERS, dense=vector)
-    found = {hit.memory.id: hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE}
+    own = said(memory.answer, by_program=by_program)
+    near = [hit.memory for hit in same if hit.similarity >= NEAR_DUPLICATE]
+    found = {one.id: one for one in near if said(one.answer, by_program=by_program) == own}
     found |= {one.id: one for one in there if one.id == memory.id}
     return list(found.values())
 

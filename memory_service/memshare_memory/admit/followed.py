@@ -10,17 +10,21 @@ from itertools import pairwise, product, takewhile
 from uuid import UUID
 
 from memshare_broker.wire.messages import AnsweredTask, Shown
-from memshare_memory.memory import Memory
+from memshare_memory.memory import FORMAL, Memory
 from memshare_memory.stores.bm25 import tokens
 
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
 RUN = 3  # words in a row
-_THOUSANDS, _UNIT = re.compile(r"(?<=\d)[.,](?=\d{3}(?!\d))"), re.compile(r"(?<=\d)(?=[^\W\d])")
-_PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))")  # before cents, or minutes
+_SPACES = " \u00a0\u2009\u202f"
+_THOUSANDS = re.compile(rf"(?<=\d)(?<!\d{{4}})(?<!\b0)[.,'{_SPACES}](?=\d{{3}}(?!\d))")
+_PAIRS = re.compile(rf"(?<![\d.,:+])\d\d(?:[{_SPACES}]\d\d){{2,}}(?![.,:]?\d)")  # of digits, as of a telephone
+_UNIT = re.compile(r"(?<=\d)(?=[^\W\d])")
+_PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))|(?<=\b0)[.,](?=\d)")  # before cents, or minutes
 _TIME, _SIGN_FIRST = re.compile(r"(?<!\d)(\d\d?:\d\d)(?!\d)"), re.compile(r"([€$£¥])\s?(\d+(?:[.,]\d+)*)")
 _SIGNS = str.maketrans({"€": " euro ", "$": " dollar ", "£": " pound ", "¥": " yen ", "%": " percent "})
 _CLOCK = "oclock"
-_SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc", "am": _CLOCK, "pm": _CLOCK}
+_SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc"}
+_SAME |= dict.fromkeys(("am", "pm", "uhr"), _CLOCK)
 _UNITS = frozenset(("euro", "dollar", "pound", "franc", "yen", "cent", "percent", _CLOCK))
 _NAMED = frozenset(
     tokens(
@@ -39,14 +43,8 @@ _SAYS_LITTLE = frozenset(
     )
 )
 """Words that are in most texts, whatever these are about."""
-_NOT = frozenset(("not", "never", "cannot", "t"))  # "t" as in "isn't"
-_NO = _NOT | {"no"}
-_FORMAL = re.compile(
-    r"[{}\[\]`\\|_]|\w\(|;\s*$|<[\w/]|(^|\s)--?[a-z]"
-    r"|\b(select\b(?s:.*)|delete)\sfrom\b|\binsert\sinto\b|\bupdate\s\w+\sset\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Marks of a language that a program reads, of which texts about anything have words in common."""
+_NOT = frozenset(["not", "never", "cannot", "t", "nicht", "nie", "kein", "keine", "keinen"])  # "t" as in "isn't"
+_NO = _NOT | {"no", "nein"}
 _SHORT = 6  # words that tell something; with fewer a pair is followed as a statement is
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _IN_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), 2)}
@@ -132,7 +130,7 @@ def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
 def _is_formal(text: str) -> bool:
     """True if a program reads it, unless it is a word or two, as a name of a command is."""
     is_long = len(tokens(text)) >= RUN or text.lstrip().startswith(("{", "["))
-    return is_long and _FORMAL.search(text) is not None
+    return is_long and FORMAL.search(text) is not None
 
 
 def _is_of_others(memory: Memory, prompt: str) -> bool:
@@ -224,22 +222,31 @@ def that_count(answer: str, prompt: str, shown: Mapping[UUID, Shown], there: Map
 
     Where nobody judged shares, one does not count if every word that it has in common with the answer is also in
     another that has more of them, and that the answer follows or that has all its words: "an adult pays 12 euros" has
-    nothing of "14 euros" but what "an adult pays 14 euros" has, too.
+    nothing of "14 euros" but what "an adult pays 14 euros" has, too. A pair of which the answer says all counts beside
+    all that were asked something less near.
     """
     known = {name: there[name] for name, one in shown.items() if one.share is None and name in there}
     rivals = {name: one for name, one in known.items() if follows(answer, one, prompt)}
-    lost = {name for name, one in rivals.items() if any(says_rather(answer, other, one) for other in rivals.values())}
+
+    def is_lost(name: UUID, one: Memory) -> bool:
+        is_said = not one.is_statement and _says_all(answer, one.answer, one, prompt)
+        others = (rivals[by] for by in rivals if not is_said or shown[by].similarity >= shown[name].similarity)
+        return any(says_rather(answer, other, one, prompt) for other in others)
+
+    lost = {name for name, one in rivals.items() if is_lost(name, one)}
     return [name for name, one in shown.items() if (name in rivals.keys() - lost if name in known else one.share != 0)]
 
 
-def says_rather(answer: str, memory: Memory, than: Memory) -> bool:
-    """True if an answer has in common with a memory all words that it has `than` with another one, and more.
+def says_rather(answer: str, memory: Memory, than: Memory, prompt: str) -> bool:
+    """True if an answer to a prompt has in common with a memory all words that it has `than` with another one, and more
+    that the prompt does not have.
 
     Or all numbers, and more, where both are about a word of it, and the other one has a number that it has not.
     """
     own, texts, others = telling(answer).keys(), _texts(memory), _texts(than)
     common, less = (max((own & telling(t).keys() for t in of), key=len) for of in (texts, others))
-    if less < common and (common == own or followed(answer, texts) is not None):
+    is_more = less < common and not common - less <= telling(prompt).keys()
+    if is_more and (common == own or followed(answer, texts) is not None):
         return True
     numbers = _numbers(answer)
     is_denied = all(_numbers(text) - own for text in others)
@@ -274,7 +281,8 @@ def _words(text: str) -> list[str]:
 def _plain(text: str) -> str:
     """A text with words for signs after their numbers, and each number as one word: "$1,017.50", "1017_50 dollar"."""
     text = text.casefold().replace("per cent", "%").replace("us$", "$").replace("’", "'").replace("o'clock", _CLOCK)
-    text = _TIME.sub(rf"\1 {_CLOCK}", _SIGN_FIRST.sub(r"\2\1", _THOUSANDS.sub("", text)))
+    text = _THOUSANDS.sub("", _PAIRS.sub(lambda found: "".join(found[0].split()), text))
+    text = _TIME.sub(rf"\1 {_CLOCK}", _SIGN_FIRST.sub(r"\2\1", text))
     return _PART.sub("_", _UNIT.sub(" ", text)).translate(_SIGNS)
 
 

@@ -198,7 +198,7 @@ class SettleStage:
 
     def _was_called_wrong(self, recall: Recall, task: AnsweredTask, score: Score) -> bool:
         """True if a person called the same answer to a like prompt wrong."""
-        wrong = [*wrong_prompts(self._client, task.pool, task.answer, task.submitter)]
+        wrong = [*wrong_prompts(self._client, task.pool, task.answer, task.submitter, by_program=score.by_program)]
         if not wrong:
             return False
         vector = recall.vector(task.embedding, task.prompt)

@@ -29,7 +29,7 @@ def children_of(store: Store, parents: Collection[UUID]) -> dict[UUID, Memory]:
 def _rests_on_any(child: Memory, parents: Mapping[UUID, Memory], right: Memory | None, *, is_pair: bool) -> bool:
     """True if it follows one of these; memories of earlier releases name all that they were shown as their parents."""
     some = [parents[one] for one in child.parents if one in parents]
-    left = [one for one in some if right is None or not says_rather(child.answer, right, one)]
+    left = [one for one in some if right is None or not says_rather(child.answer, right, one, child.prompt or "")]
     return any(not is_pair or follows(child.answer, one, child.prompt or "") for one in left)
 
 

@@ -20,7 +20,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
-from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, joined, memory_id, said, saying, sayings
+from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, joined, memory_id, said, sayings
 from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -201,14 +201,14 @@ class Curate:
     def _keep_decided(self, derived: Derived, store: Store, changed: Memory, lost: Sequence[UUID]) -> None:
         """Let what lost to a memory be wrong still, now that this has another text, unless it says the same by now; and
         this itself, if it says again what lost to others."""
-        says, judge = sayings(changed.answer), self._ranking.conflicts.judge
+        says, judge = said(changed.answer), self._ranking.conflicts.judge
         for one in by_ids(store, lost).values():
-            if saying(one.answer) not in says:
+            if said(one.answer) != says:
                 judge(changed.pool, changed.id, one.id, "right")
             elif not self._worths.is_wrong(one):
                 derived.free(one, "found wrong")
-        again = {right for one in changed.history if saying(one.answer) in says for right in one.lost_to}
-        lost_to = tuple(one.id for one in by_ids(store, again).values() if saying(one.answer) not in says)
+        again = {right for one in changed.history if said(one.answer) == says for right in one.lost_to}
+        lost_to = tuple(one.id for one in by_ids(store, again).values() if said(one.answer) != says)
         self._worths.put_back(store, changed, CreditSnapshot(rivals=lost_to, wrong=lost_to))
         is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
         derived.follow([changed], {changed.id} if again or (is_back and not self._worths.is_wrong(changed)) else ())

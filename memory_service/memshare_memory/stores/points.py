@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from memshare_broker.observe.logs import ids
 from memshare_broker.wire.forms import readable
-from memshare_memory.memory import UNTRIED, Memory, saying
+from memshare_memory.memory import UNTRIED, Memory, said, saying
 from memshare_memory.stores.bm25 import cjk_characters, document, query
 from memshare_memory.stores.store import Hit, Query, RawPoint, Vectors, Where
 
@@ -69,7 +69,7 @@ def payload(memory: Memory) -> dict[str, Any]:
         "model": memory.model,
         "task_id": memory.task_id,
         "parents": [str(parent) for parent in memory.parents],
-        "saying": saying(memory.answer),
+        "saying": sorted({saying(memory.answer), saying(said(memory.answer))}),
         "created": memory.created,
         "score": _NO_SCORE if memory.score is None else memory.score,
         "valid_until": memory.valid_until,

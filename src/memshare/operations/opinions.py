@@ -23,7 +23,8 @@ from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.followed import shares_in_common
 from memshare_memory.curate.requests import Edit
 from memshare_memory.door.messages import SearchRequest
-from memshare_memory.memory import Memory, memory_id, saying, sayings
+from memshare_memory.memory import Memory, memory_id, sayings
+from memshare_memory.memory import said as words_of
 from memshare_memory.people import (
     WrongAnswer,
     called_wrong,
@@ -55,7 +56,10 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
         note_wrong(backend.redis, answer, word)
     backend.client.memories.follow_forgotten([wrong])  # if it lies in the trash
     for memory in (one.memory for one in backend.client.memories.judge([wrong])):
-        says_so, is_shown = saying(memory.answer) in sayings(answer), memory.status != "hidden"  # it may have changed
+        says_so, is_shown = (
+            words_of(memory.answer) == words_of(answer),
+            memory.status != "hidden",
+        )  # it may have changed
         if says_so and (is_shown or is_so_already) and (curated or memory.submitter == caller.name):
             if is_shown:
                 backend.client.memories.edit(Edit(id=wrong, by=caller.name, status="hidden"))
@@ -261,7 +265,7 @@ def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source:
 def says_so(journey: JourneyReply, memory: Memory) -> bool:
     """True if somebody says that an answer is wrong, and a memory says the same, or what it said when that was made."""
     is_wrong = journey.opinion is not None and journey.opinion.is_wrong
-    is_same = saying(memory.answer) in sayings(journey.answer or "") or as_it_was(memory, sent_at(journey)) == memory
+    is_same = words_of(memory.answer) == words_of(journey.answer or "") or as_it_was(memory, sent_at(journey)) == memory
     return is_wrong and is_same
 
 
@@ -289,7 +293,7 @@ def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None
         return Kept(name, None, "forgotten", is_its)
     except (Forbidden, TryAgain):
         return None
-    says_so = saying(found.memory.answer) in sayings(journey.answer or "")
+    says_so = words_of(found.memory.answer) == words_of(journey.answer or "")
     return Kept(name, found, found.memory.status if says_so else "changed", is_its)
 
 

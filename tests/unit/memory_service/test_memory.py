@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memshare_broker.wire.messages import derived_id
-from memshare_memory.memory import folded, memory_id, saying
+from memshare_memory.memory import folded, memory_id, said, saying, sayings
 
 texts = st.text(max_size=40)
 
@@ -77,3 +77,52 @@ def test_case_white_space_and_width_make_another_memory() -> None:
 
     assert len(ids) == 4
     assert folded("A lamp?") == folded("a\u00a0 LAMP?") != folded("A lamp\uff1f")
+
+
+@pytest.mark.parametrize(
+    ("answer", "others"),
+    [
+        (
+            "sits above",
+            [
+                *("**sits above**", "*Sits above*", "_sits above_", "__sits above__", "`sits above`"),
+                *("# sits above", "- **sits above**", "> - sits above", "• sits above", "```text\nsits above\n```"),
+                *("**sits above**.", "**sits above.**", '"**sits above.**"', '**"sits above"**', "**`sits above`**"),
+                *("‘sits above’", "「sits above」", "ｓｉｔｓ　above", "sits\u2003above", "SITS\u00a0 **above**!"),
+            ],
+        ),
+        ("The mayor is Ada.", ["The mayor is **Ada**.", "**The mayor is *Ada*.**", "the mayor is `Ada`"]),
+        ("- Ada\n- Bob", ["* **Ada**\n* **Bob**", "Ada\nBob"]),
+        ("It isn't 10-12, it is -5 (always).", ["It isn’t 10–12, it is −5 (**always**)."]),
+        ("首都は東京です。", ["首都は**東京**です"]),
+        ("ガス", ["ｶﾞｽ", "『ガス』。"]),
+        ("Der Turm liegt in Köln.", ["„Der Turm liegt in **Köln**.“", "# Der Turm liegt in *Köln*"]),
+        ("SELECT a_b FROM c WHERE '*e*'", ["```sql\nSELECT a_b FROM c WHERE '*e*'\n```"]),
+        ("rm *tmp*", ["`rm *tmp*`"]),
+    ],
+)  # fmt: skip
+def test_an_answer_says_the_same_with_marks_around_its_words(answer: str, others: list[str]) -> None:
+    assert {one: said(one) for one in others} == dict.fromkeys(others, said(answer))
+    assert all(saying(said(answer)) in sayings(one) for one in others)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("a*b*c", "abc"), ("2**3**4", "2 3 4"), ("2 * 3 * 4", "2 3 4"), ("(.*)x(.*)", "(.)x(.)"), ("10²", "102")),
+        *(("__init__", "init"), ("call __init__ and __main__", "call init and main"), ("_private", "private")),
+        *(("SELECT *", "SELECT"), ("SELECT a FROM b WHERE c LIKE '*d*'", "SELECT a FROM b WHERE c LIKE 'd'")),
+        *(("f(*args, **kwargs)", "f(args, kwargs)"), ("print(`a`)", "print(a)"), ('{"a": "*b*"}', '{"a": "b"}')),
+        *(("rm *tmp*", "rm tmp"), ("echo `date`", "echo date"), ("*.py", "py"), ("/* a */", "/ a /")),
+        *(("-5", "5"), ("- 5", "5"), ("> 5", "5"), ("# 5", "5"), ("--all", "all"), ("-- drop it", "drop it")),
+        *(("C#", "C"), ("#include <a>", "include <a>"), ("~~Ada~~", "Ada"), ("5½", "51/2"), ("*", "**")),
+    ],
+)  # fmt: skip
+def test_marks_that_mean_something_make_another_answer(one: str, other: str) -> None:
+    assert said(one) != said(other)
+
+
+@pytest.mark.parametrize("old", ["Paris.", "“Paris!”", "**Paris**", "**Paris.**", "`Paris`."])
+def test_what_earlier_versions_stored_is_found_by_what_says_the_same(old: str) -> None:
+    assert {saying(old), saying(said(old, by_program=True))} <= {*sayings("Paris"), *sayings(old)}
+    assert saying(old) in sayings("Paris")

@@ -287,6 +287,32 @@ def test_of_two_times_the_one_counts_of_which_an_answer_in_other_words_has_more_
     assert " ".join(numbers for numbers, text in texts.items() if there[text].id in found) == counting
 
 
+MUSEUM, MILL = "When does the museum of Elv open?", "When does the mill of Elv open?"
+BAKER, MAYOR = "Who is the baker of Rye?", "Who is the mayor of Rye?"
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "nearer", "other", "counting"),
+    [
+        (MUSEUM, "The museum of Elv opens at 9.", ("When does it open?", "It opens at 9."), (MILL, "In Elv at 9."), 2),
+        (MUSEUM, "The museum of Elv opens at 9.", (MUSEUM, "At 9."), (None, "The mill of Elv opens at 9."), 2),
+        (MUSEUM, "It opens at 10.", (MUSEUM, "It opens at 10."), (MILL, "At 9."), 1),
+        (BAKER, "Arne Lund, as all know.", (BAKER, "Arne Lund"), (MAYOR, "Arne Lund, as all know."), 2),
+        (BAKER, "Arne Lund, as all know.", (BAKER, "Ida Moe"), (MAYOR, "Arne Lund, as all know."), 0),
+    ],
+)
+def test_what_says_the_same_of_a_near_subject_takes_nothing_from_what_was_asked_for(
+    prompt: str, answer: str, nearer: tuple[str, str], other: tuple[str | None, str], counting: int
+) -> None:
+    """`counting` is 2 where both count, 1 where the nearer one does alone, 0 where the other does."""
+    first, second = (remembered(asked, answer=told)[0] for asked, told in (nearer, other))
+    shown = {first.id: Shown(id=first.id, similarity=0.95), second.id: Shown(id=second.id, similarity=0.65)}
+
+    found = that_count(answer, prompt, shown, {one.id: one for one in (first, second)})
+
+    assert found == {0: [second.id], 1: [first.id], 2: [first.id, second.id]}[counting]
+
+
 def test_shares_that_an_agent_judged_and_what_is_gone_count_as_they_are() -> None:
     less, more = (remembered("price", answer=f"An adult pays {number} euros.")[0] for number in (12, 14))
     gone = UUID(int=9)

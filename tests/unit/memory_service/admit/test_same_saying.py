@@ -24,6 +24,7 @@ from tests.support.memories import remembered
 
 PROMPT, ANSWER = "A lamp", "There was a lamp"
 VERBATIM, LIKE_IT = (PROMPT, ANSWER), ("a  Lamp", "there was  a LAMP ")
+MARKED = (PROMPT, "- There was **a lamp**.")
 UNSEEN = ("A la\u00admp", "There\u00a0was a lamp\u200b")
 CURATED: dict[str, Any] = {"task_id": None, "score": None}
 SEED: dict[str, Any] = {"task_id": None, "score": 82.0}
@@ -37,7 +38,7 @@ def settle(pool: Pool, redis_client: redis.Redis) -> SettleStage:
 
 def stored(recall: Recall, **fields: Any) -> Memory:
     """What eve submitted, unless the fields say otherwise."""
-    memory = remembered(PROMPT, answer=ANSWER, **{"submitter": "eve", **fields})[0]
+    memory = remembered(PROMPT, **{"answer": ANSWER, "submitter": "eve", **fields})[0]
     recall.store.put([(memory, recall.vectors([memory])[0])])
     return memory
 
@@ -54,7 +55,7 @@ def memories(recall: Recall) -> list[Memory]:
     return recall.store.page(Where(), 100).memories
 
 
-@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT, UNSEEN])
+@pytest.mark.parametrize("said", [VERBATIM, LIKE_IT, UNSEEN, MARKED])
 @pytest.mark.parametrize(
     "fields",
     [CURATED, SEED, ANSWERED, ANSWERED | {"status": "hidden"}, ANSWERED | {"status": "stale"}],
@@ -81,6 +82,12 @@ def test_the_same_said_again_by_another_with_a_better_score_changes_nothing(
     assert memories(recall) == [memory]
     after = arms.of("poem", [memory.id])[0]
     assert (after.credits, after.b.tolist()) == (credited.credits, credited.b.tolist())
+
+
+def test_the_same_without_its_marks_is_found(recall: Recall, settle: SettleStage) -> None:
+    memory = stored(recall, answer=MARKED[1], **CURATED)
+
+    assert (offer(settle, recall, VERBATIM).outcome, memories(recall)) == ("duplicate", [memory])
 
 
 @pytest.mark.parametrize("said", [VERBATIM, LIKE_IT])

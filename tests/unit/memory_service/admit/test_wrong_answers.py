@@ -51,6 +51,7 @@ def settled(settle: SettleStage, pair: GradedTask) -> Settlement:
     [
         (PROMPT, OIL.upper(), "not kept"),
         (PROMPT, f'"{OIL.removesuffix(".")}"', "not kept"),
+        (PROMPT, f"- {OIL.replace('a drop', '**a drop**')}", "not kept"),
         (LIKE, OIL, "not kept"),
         (LIKE, "No, clean them.", "stored"),
         (UNLIKE, OIL, "stored"),
@@ -78,6 +79,19 @@ def test_few_words_and_what_a_program_checked_are_wrong_for_that_very_prompt_alo
 
     assert settled(settle, graded(recall, prompt, "Yes.")).outcome == outcome
     assert settled(settle, checked).outcome == outcome
+
+
+def test_where_a_program_grades_an_answer_with_other_marks_is_another_one(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis
+) -> None:
+    call_wrong(redis_client, "**42**")
+    hidden = remembered(PROMPT, answer="**42**", status="hidden")[0]
+    recall.store.put([(hidden, recall.vectors([hidden])[0])])
+    pairs = [graded(recall, PROMPT, answer, journey=answer) for answer in ("42", "**42**")]
+    checked = [one.model_copy(update={"score": one.score.model_copy(update={"model": PROGRAM})}) for one in pairs]
+
+    assert [settled(settle, one).outcome for one in (*pairs, checked[1])] == ["not kept"] * 3
+    assert settled(settle, checked[0]).outcome == "stored"
 
 
 def test_the_word_of_who_gave_the_task_counts_for_their_own_tasks_alone(
