@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from memshare.cli.operating import operating, print_reply
+from memshare.cli.operating import operating
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.errors import NotFound
@@ -321,7 +321,7 @@ def cancel(
         wanted = [find_task(backend.client, typed) for typed in task_ids]
         found = [_cancelled(backend, caller, one) for one in wanted]
     if as_json:
-        print_reply(found)
+        print_json([one.model_dump() | {"task_id": one.id} for one in found])
     else:
         for one in found:
             shown = console if one.outcome in ("cancelled", "running") else errors
