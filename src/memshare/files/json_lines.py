@@ -258,7 +258,8 @@ def read_objects(
 ) -> tuple[list[tuple[int, T]], list[str]]:
     """The object made of each line or row of a file, with its number; and the faults of others, which `what` calls.
 
-    Raises `BadInput` for a file without JSON that is no table by its name, where it is told what a line looks like.
+    Where it is told what a line looks like, it raises `BadInput` for a file in which nothing stands, and for one
+    without JSON that is no table by its name.
     """
     found, faults, text = [], [], decode(read_bytes(file), str(file))
     by_name = str(file).lower().endswith(TABLES)
@@ -278,6 +279,12 @@ def read_objects(
             faults.append(f"{file}:{number}: {readable(error, what)}")
         except BadInput as error:
             faults.append(f"{file}:{number}: {error}")
+    if such and not found and not faults:
+        raise BadInput(
+            f"{file} has a header and no rows: expected rows, with the fields of {such} as columns."
+            if by_name and text.strip()
+            else f"{file} is empty: expected lines such as {such}, or a table, called NAME.csv."
+        )
     return found, faults
 
 

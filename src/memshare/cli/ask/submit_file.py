@@ -66,10 +66,6 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
         return str(derived_id("line", run, *said, str(seen[said] - 1))), agent, body
 
     found, faults = read_objects(file, "the line", made, _SUCH)
-    if not found and not faults:
-        raise BadInput(
-            f"{file} is empty, or has a header alone: expected lines such as {_SUCH}, or a table, called NAME.csv."
-        )
     return [TaskLine(number, *line) for number, line in found], faults
 
 
