@@ -19,6 +19,7 @@ from memshare.files.json_lines import (
     NoExample,
     as_pair,
     beginning,
+    called,
     read_bytes,
     read_lines,
     read_object,
@@ -110,8 +111,9 @@ def read_pairs(
 ) -> PairsFile:
     """The memories and pairs of a file; raises `BadInput` that names the wrong lines, and what else is `wrong`."""
     found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit, cards)
-    empty = [f"{file} {EMPTY}"] * is_empty(found, faults)
-    refuse([*wrong(found), *empty, *(f"{file}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
+    name = called(file)
+    empty = [f"{name} {EMPTY}"] * is_empty(found, faults)
+    refuse([*wrong(found), *empty, *(f"{name}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
     return found
 
 

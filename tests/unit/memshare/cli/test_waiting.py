@@ -52,6 +52,12 @@ def test_a_task_from_standard_input_is_without_the_newline_that_ends_it(settings
             assert client.journey(task_id).prompt == prompt
 
 
+def test_standard_input_is_called_so(terminal: Terminal) -> None:
+    said = [terminal.run(*words, "-", code=2).stderr for words in (("submit", "--file"), ("seed",))]
+
+    assert ["standard input is empty: expected lines such as" in one for one in said] == [True, True]
+
+
 def test_no_answer_yet_says_what_the_task_waits_for_and_what_to_do(settings: Settings) -> None:
     with closing(Client(settings)) as client:
         submitted = client.submit("poem", "A limerick")
