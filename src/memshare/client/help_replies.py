@@ -1,4 +1,4 @@
-"""What memories do, as *Does it help* and `memories.stats` tell it: differences with their intervals, and in words."""
+"""Replies about the difference that memories make, as *Does it help* and `memories.stats` tell it, and in words."""
 
 from __future__ import annotations
 
