@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from memshare_agents import answering
@@ -46,6 +46,7 @@ class AnswerStage:
     chat: Chat
     memory: MemoryClient
     prompt_limit: int
+    _: KW_ONLY
     metering: Metering = unmetered
     check_caps: Callable[[str, str], None] = uncapped
     """Raises `NotYet` where the cap of an agent or of a submitter is reached."""

@@ -38,26 +38,21 @@ def _answering(settings: Settings, name: str) -> AnswerStage:
     agent = load_roster(settings.agents_dir)[name]
     model = agent.model or settings.model_for("agents")
     chat = open_limited(settings, model, "answers", connections=settings.concurrency)
-    metering, check_caps = open_metering(settings), open_budget(settings).check
-    reasoner = _reasoner(settings, agent, model, chat) if agent.engine else None
-    limit, window, withhold = settings.prompt_limit, open_window(settings, model), settings.withhold
-    many, memory, client = _how_many(settings), _memory(settings), connect(settings.redis)
-    near = functools.partial(near_enough, client, setting=settings.near_enough)
-    wrong = functools.partial(said_wrong, client)
+    client = connect(settings.redis)
     return AnswerStage(
         agent,
         chat,
-        memory,
-        limit,
-        metering,
-        check_caps,
-        reasoner,
-        window,
-        many,
-        withhold,
-        near,
-        wrong,
-        LiftSums(client),
+        _memory(settings),
+        settings.prompt_limit,
+        metering=open_metering(settings),
+        check_caps=open_budget(settings).check,
+        reasoner=_reasoner(settings, agent, model, chat) if agent.engine else None,
+        window=open_window(settings, model),
+        how_many=_how_many(settings),
+        withhold=settings.withhold,
+        near_enough=functools.partial(near_enough, client, setting=settings.near_enough),
+        said_wrong=functools.partial(said_wrong, client),
+        lift=LiftSums(client),
     )
 
 

@@ -70,7 +70,7 @@ class Extracting:
                     raise
                 about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
                 log.warning("Its concepts were not named: %s", error, extra=about)
-                return Outcome(nothing, ended="not named")
+                return Outcome(nothing, ended="not named", goes_without=error)
         log.info("Named its concepts.", extra=ids(task_id=journey, memory_id=task.memory_id, pool=task.pool))
         return Outcome(extracted, NOTE_CONCEPTS.next(extracted), "named")
 

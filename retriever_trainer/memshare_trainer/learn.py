@@ -71,15 +71,16 @@ class LearnStage:
         """Label the candidates, and learn from them and from what graded answers said since; or say why not."""
         name = (task.pool, task.embedding.encoder)
         lessons = LessonLog(self._client, *name, kept=self._kept, keep_days=self._keep_days)
-        record = lessons.done(journey)
+        record, failed = lessons.done(journey), None
         if record is None:
             lesson = self._label(lessons, journey, task)
             with self._turns[name]:
                 learner = self._learners.setdefault(name, Learner(lessons, task.embedding.unpack().size))
-                record = learner.learn(lesson)
+                record, failed = learner.learn(lesson), lesson.failed
         about = ids(task_id=journey, memory_id=task.memory_id, pool=task.pool)
         log.info("Lesson: %s, %s.", record.outcome, record.reason, extra=about)
-        return Outcome(record, _on_rivals(task, record), record.outcome, _counted(task.pool, record))
+        ended, counted = record.outcome, _counted(task.pool, record)
+        return Outcome(record, _on_rivals(task, record), ended, counted, goes_without=failed)
 
     def _label(self, lessons: LessonLog, journey: str, task: LessonTask) -> Taught:
         if not task.candidates:
@@ -92,7 +93,8 @@ class LearnStage:
         except (TryAgain, GiveUp) as error:
             if error.reason not in TOO_MUCH | LEFT_OUT and not isinstance(error, NoModelSet):
                 raise
-            return Taught(journey, task, Lesson(outcome="no update", reason=f"there are no labels: {error}"))
+            lesson = Lesson(outcome="no update", reason=f"there are no labels: {error}")
+            return Taught(journey, task, lesson, failed=None if isinstance(error, NoModelSet) else error)
         helping = sum(label < UNDECIDED for label in labels.values)
         misleading = sum(label > UNDECIDED for label in labels.values)
         record = Lesson(
@@ -154,12 +156,14 @@ NOTHING_YET = (
 
 
 class Taught(NamedTuple):
-    """A lesson to learn: its message, what its labels came to, and the labels where there is something to learn."""
+    """A lesson to learn: its message, what its labels came to, the labels where there is something to learn, and why a
+    call for them failed."""
 
     journey: str
     task: LessonTask
     record: Lesson
     labels: Labels | None = None
+    failed: TryAgain | GiveUp | None = None
 
 
 class Learner:

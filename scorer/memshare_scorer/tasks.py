@@ -235,7 +235,7 @@ class CompareStage:
             if error.reason not in LEFT_OUT:
                 raise
             log.warning("Not compared: %s", error, extra=about)
-            return Outcome(nothing, ended="not compared")
+            return Outcome(nothing, ended="not compared", goes_without=error)
         found = len(compared.contradicted)
         log.info("Compared with %d memories, of which %d contradict it.", compared.compared, found, extra=about)
         others = tuple(other.id for other in task.others)

@@ -170,7 +170,7 @@ def test_the_command_says_what_it_could_not_cancel_and_why(deployment: Deploymen
     assert f"Not cancelled: {over} had ended already." in said.stderr
     assert "no task has the id nobody" in said.stderr
     told = run_cancel(deployment, over, "--json")
-    assert (told.returncode, json.loads(told.stdout)) == (1, [{"id": over, "outcome": "ended"}])
+    assert (told.returncode, json.loads(told.stdout)) == (1, [{"id": over, "task_id": over, "outcome": "ended"}])
 
 
 def known(deployment: Deployment, task_id: str) -> bool:

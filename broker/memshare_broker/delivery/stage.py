@@ -58,6 +58,8 @@ class Outcome(NamedTuple):
     counted: tuple[Sample, ...] = ()
     kept: Mapping[str, JsonValue] = {}
     """Facts known for ever of the journey, beside the fields of the record that its hop names."""
+    goes_without: TryAgain | GiveUp | None = None
+    """Why a call failed without which the message ended well: it counts as a try that failed."""
 
     @property
     def followings(self) -> tuple[NextMessage, ...]:
@@ -214,6 +216,8 @@ def _run(task: celery.Task[Any, Any], stage: Stage[M], services: StageServices, 
         tag=properties.get("delivery_tag", ""),
     )
     properties[ACKNOWLEDGED] = True
+    if outcome.goes_without and committed.first:
+        services.ledger.note_failed(outcome.goes_without, entry.journey)
     if stage.hop.has_result:
         task.request.ignore_result = True  # it is stored already
     _trace_ended(services.ledger, entry, outcome.ended, first=committed.first, did=(message, outcome.record))

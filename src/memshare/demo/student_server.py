@@ -13,7 +13,7 @@ from typing import Any
 
 import uvicorn
 
-from memshare.client.replies import STUDENT
+from memshare.client.help_replies import STUDENT
 from memshare.demo.text_to_sql import Questions, SqlQuery, SqlQuestion, read_questions
 from memshare_broker.child_processes import ends_with_parent, python, signals_wait
 from memshare_broker.errors import Unreachable

@@ -135,6 +135,11 @@ def read_bytes(file: Path) -> bytes:
     return found
 
 
+def called(file: Path) -> str:
+    """The name of a file in sentences."""
+    return "standard input" if str(file) == "-" else str(file)
+
+
 def beginning(file: Path) -> str:
     """How a file begins that can be read twice, unpacked, whatever is no UTF-8 in it; of any other no text."""
     try:
@@ -150,7 +155,7 @@ def beginning(file: Path) -> str:
 
 def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file that are not empty, with their numbers; raises `BadInput` for the file itself."""
-    return numbered(decode(read_bytes(file), str(file)))
+    return numbered(decode(read_bytes(file), called(file)))
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
@@ -258,16 +263,18 @@ def read_objects(
 ) -> tuple[list[tuple[int, T]], list[str]]:
     """The object made of each line or row of a file, with its number; and the faults of others, which `what` calls.
 
-    Raises `BadInput` for a file without JSON that is no table by its name, where it is told what a line looks like.
+    Where it is told what a line looks like, it raises `BadInput` for a file in which nothing stands, and for one
+    without JSON that is no table by its name.
     """
-    found, faults, text = [], [], decode(read_bytes(file), str(file))
-    by_name = str(file).lower().endswith(TABLES)
+    name, found, faults = called(file), [], []
+    text = decode(read_bytes(file), name)
+    by_name = name.lower().endswith(TABLES)
     if such and not by_name and text.strip()[:1] not in "{[":
         raise BadInput(
-            f"{file} has no JSON: expected an object in each line, such as {such}, or a table, called NAME.csv."
+            f"{name} has no JSON: expected an object in each line, such as {such}, or a table, called NAME.csv."
         )
     lines: Iterator[tuple[int, str | dict[str, Any] | BadInput]] = (
-        table_rows(text, str(file), certain=True) if by_name else numbered(text)
+        table_rows(text, name, certain=True) if by_name else numbered(text)
     )
     for number, line in lines:
         try:
@@ -275,9 +282,15 @@ def read_objects(
                 raise line
             found.append((number, made(read_object(line) if isinstance(line, str) else _fields(line))))
         except ValidationError as error:
-            faults.append(f"{file}:{number}: {readable(error, what)}")
+            faults.append(f"{name}:{number}: {readable(error, what)}")
         except BadInput as error:
-            faults.append(f"{file}:{number}: {error}")
+            faults.append(f"{name}:{number}: {error}")
+    if such and not found and not faults:
+        raise BadInput(
+            f"{name} has a header and no rows: expected rows, with the fields of {such} as columns."
+            if by_name and text.strip()
+            else f"{name} is empty: expected lines such as {such}, or a table, called NAME.csv."
+        )
     return found, faults
 
 
@@ -286,7 +299,7 @@ def read_messages(file: Path) -> list[dict[str, Any]]:
 
     Raises `BadInput` for what is neither; what the turns must be is for the task to say.
     """
-    name = "standard input" if str(file) == "-" else str(file)
+    name = called(file)
     text = decode(read_bytes(file), name).strip()
     turns = read_object(text if text.startswith("{") else f'{{"messages": {text or "null"}}}').get("messages")
     if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
@@ -19,6 +19,7 @@ from memshare.files.json_lines import (
     NoExample,
     as_pair,
     beginning,
+    called,
     read_bytes,
     read_lines,
     read_object,
@@ -110,9 +111,9 @@ def read_pairs(
 ) -> PairsFile:
     """The memories and pairs of a file; raises `BadInput` that names the wrong lines, and what else is `wrong`."""
     found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit, cards)
-    is_empty = not (found.ids or found.left_out or faults)
-    empty = [f"{file} is empty: expected lines such as {_SUCH}, or a table, called NAME.csv"] * is_empty
-    refuse([*wrong(found), *empty, *(f"{file}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
+    name = called(file)
+    empty = [f"{name} {EMPTY}"] * is_empty(found, faults)
+    refuse([*wrong(found), *empty, *(f"{name}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
     return found
 
 
@@ -166,7 +167,13 @@ def pairs_of(
     return found, faults
 
 
+def is_empty(found: PairsFile, faults: Sequence[object]) -> bool:
+    """True if nothing stood in the file."""
+    return not (found.ids or found.left_out or faults)
+
+
 _SUCH = '{"prompt": "…", "answer": "…"}'
+EMPTY = f"is empty: expected lines such as {_SUCH}, or a table, called NAME.csv"
 _OF_TEXT = "Text is for `memshare memories import`, called NAME.txt, .md, .html or .pdf: a statement a paragraph"
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""

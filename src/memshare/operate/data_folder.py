@@ -24,12 +24,14 @@ from memshare_broker.settings_file import ADDRESSES, RUNNING
 
 @contextlib.contextmanager
 def tell_models(settings: Settings) -> Iterator[None]:
-    """Tell commands on this data folder which models run here, and where its agents are, while the block does.
+    """Tell commands on this data folder which models run here, how long and how often each is asked, and where its
+    agents are, while the block does.
 
     Keys are not told: they stay in the environment, or in a file of settings.
     """
     common = settings.model_copy(update={"model_agents": None}).model_for("agents")
     told = {name: value for name in MODELS_OF_ROLES if (value := getattr(settings, name))}
+    told |= {"model_timeout": settings.model_timeout, "tries": settings.tries}
     told |= {"model": common} if common != OFFLINE else {}
     told |= {"agents_dir": str(settings.agents_dir.absolute())} if settings.agents_dir else {}
     told |= {name: address for name in ADDRESSES if (address := os.environ.get(name.upper()))}

@@ -13,8 +13,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import ValidationError
 
+from memshare.client.help_replies import STUDENT, HelpReply, HelpWay
 from memshare.client.pools import is_ever_graded
-from memshare.client.replies import STUDENT, HelpReply, HelpWay
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.difference import (
@@ -51,6 +51,7 @@ from memshare_memory.belief.lift import (
 
 FEW = 0.05  # by which the shares that have no grade may differ on two sides
 ROUNDING = 1e-9
+SAME_WORDS = 0.9999  # cosine of a text and itself, but for rounding
 DAY = 86_400.0  # seconds
 STAND_INS = {STUDENT, OFFLINE}  # which answer from memories alone: no models of one's own
 READ = 100  # journeys that are read in one step
@@ -67,7 +68,8 @@ class GradedAnswer(NamedTuple):
     """An agent's task, its score of 0 to 100 once it has one, and when it was submitted as Unix time in seconds.
 
     `is_tried` is true if chance might have withheld memories of the `found`; `is_shown` if it was shown any, or no
-    answer says it. Without a score, `is_ended` is true if none is to come. `versions` are those of the rubric and of
+    answer says it, and `is_there` if one of these has the task's own words. Without a score, `is_ended` is true if none
+    is to come. `versions` are those of the rubric and of
     the instructions, as far as they are known.
     """
 
@@ -79,6 +81,7 @@ class GradedAnswer(NamedTuple):
     found: int
     is_shown: bool
     is_ended: bool
+    is_there: bool
     versions: tuple[str | None, str | None]
 
 
@@ -89,12 +92,14 @@ class AskedTwice(NamedTuple):
     """A question with its last scores without memories and with some; None where that side ended without a grade.
 
     `left_out` says why it does not count: it was shown no memory, or rubric or instructions changed between the sides.
+    `is_there` is true if the pool had it, word for word.
     """
 
     text: str
     before: float | None
     after: float | None
     left_out: Reason
+    is_there: bool = False
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ def _same_questions(seen: Seen) -> Iterator[Row]:
             [[(sum(one[at] is None for one in stratum), len(stratum)) for at in (2, 1)] for stratum in strata],
             difference,
         )
-        more |= {"no_grade": len(some) - len(both)}
+        more |= {"no_grade": len(some) - len(both), "there": sum(one.is_there for one in some)}
         more |= Counter(one.left_out for asked_twice in every for one in asked_twice if one.left_out)
         more |= {"missing": max(LEAST - len({text for text, _ in both}), 0)}
         if group == ALL:
@@ -305,6 +310,7 @@ def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
                     GradedAnswer(
                         task, group, total, records["submitted"], is_tried, count,
                         is_shown=not answer or bool(answer.get("memories")), is_ended=is_ended,
+                        is_there=any(one["similarity"] > SAME_WORDS for one in answer.get("memories") or ()),
                         versions=(score.get("rubric_version"), answer.get("instructions_version")),
                     )
                 )  # fmt: skip
@@ -330,7 +336,7 @@ def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[AskedTwice]]:
         before, after = sides[None], sides.get(True, sides[None])
         versions = [{one, other} - {None, ""} for one, other in zip(before.versions, after.versions, strict=True)]
         why: Reason = "shown_none" if True not in sides else "changed" if max(map(len, versions)) > 1 else ""
-        pairs[ALL if of_nobody else group].append(AskedTwice(text, before.score, after.score, why))
+        pairs[ALL if of_nobody else group].append(AskedTwice(text, before.score, after.score, why, after.is_there))
     return pairs
 
 

@@ -11,6 +11,7 @@ from typing import Annotated
 from pydantic import Field
 
 from memshare.client.errors import NotFound
+from memshare.client.help_replies import StatsReply
 from memshare.client.pools import (
     busy_servers,
     failing_models,
@@ -27,7 +28,6 @@ from memshare.client.replies import (
     PoolReply,
     QueueReply,
     RubricReply,
-    StatsReply,
     StatusReply,
     WaitingReply,
     WholeAgentReply,

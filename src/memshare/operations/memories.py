@@ -32,7 +32,7 @@ from memshare.files.graded.choosing import RunChoice, choose
 from memshare.files.graded.runs import records_of
 from memshare.files.graded.sources import Source, graded_runs
 from memshare.files.json_lines import numbered, refuse
-from memshare.files.pairs import PairsFile, bring_in, id_of, pairs_of, unknown_pools
+from memshare.files.pairs import EMPTY, PairsFile, bring_in, id_of, is_empty, pairs_of, unknown_pools
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
 from memshare.operations.forms import MemoryForm
@@ -97,6 +97,7 @@ def import_memories(
     else:
         found, faults = pairs_of(numbered(lines.lstrip("\ufeff")), pool, pool_of_agent, caller.name, limit, cards)
         refused = [RefusedLine(line=number, why=fault) for number, fault in faults]
+        refused += [RefusedLine(line=None, why=f"The file {EMPTY}.")] * is_empty(found, faults)
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     with backend.reaching():

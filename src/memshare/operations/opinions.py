@@ -272,13 +272,15 @@ def says_so(journey: JourneyReply, memory: Memory) -> bool:
 class Kept(NamedTuple):
     """The memory that an answer became or that says the same, and what became of it; `found` is None once forgotten.
 
-    `state` is its status, "forgotten" or "changed", `is_its` whether it was kept from the answer.
+    `state` is its status, "forgotten" or "changed", `is_its` whether it was kept from the answer, `is_followed` whether
+    something is stale with it.
     """
 
     id: UUID
     found: MemoryReply | None
     state: str
     is_its: bool
+    is_followed: bool = False
 
 
 def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None:
@@ -290,7 +292,8 @@ def kept(backend: Backend, caller: Caller, journey: JourneyReply) -> Kept | None
     try:
         found = get(backend, caller, name)
     except NotFound:
-        return Kept(name, None, "forgotten", is_its)
+        stale = backend.client.memories.page(Where(parents=[name], status="stale"), 1).memories
+        return Kept(name, None, "forgotten", is_its, bool(stale))
     except (Forbidden, TryAgain):
         return None
     says_so = words_of(found.memory.answer) == words_of(journey.answer or "")

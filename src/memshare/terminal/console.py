@@ -80,6 +80,10 @@ class ToldProgress(Progress):
     def advance(self, task_id: TaskID, advance: float = 1) -> None:
         self.update(task_id, advance=advance)
 
+    def stop(self) -> None:
+        """End it, without the empty line that Rich leaves in a log."""
+        self.live.stop()
+
 
 def require_consent(question: str, *, yes: bool) -> None:
     """Return where the person agrees, by --yes or by an answer; end the command where not."""

@@ -9,7 +9,7 @@ from memshare_agents.roster import load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.messages import AgentTask
-from memshare_llm.limits.budget import Budget, Cap, Holder, Metered, Prices, unmetered
+from memshare_llm.limits.budget import Budget, Cap, Holder, Metered, Prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
@@ -25,7 +25,7 @@ def test_a_task_over_its_cap_waits_before_anything_is_paid(redis_client: redis.R
     budget.set(Holder("submitter", "ada"), Cap(tokens=0))
     chat = ScriptedChat("There was a lamp")
     poem = load_roster(None)["poem"]
-    answering = AnswerStage(poem, chat, never, 100, unmetered, budget.check)
+    answering = AnswerStage(poem, chat, never, 100, check_caps=budget.check)
 
     with pytest.raises(NotYet) as caught:
         answering.run("journey-1", AgentTask(prompt="lamp", submitter="ada"))
@@ -44,7 +44,7 @@ def test_an_answer_is_charged_to_its_agent_and_its_submitter(redis_client: redis
         ScriptedChat("There was a lamp"),
         memory,
         100,
-        lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
+        metering=lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
     )
 
     answering.run("journey-1", AgentTask(prompt="lamp", submitter="ada"))

@@ -13,7 +13,7 @@ from memshare_broker.delivery.hops import SCORE
 from memshare_broker.errors import BadInput, NotYet
 from memshare_broker.wire.grades import Question, QuestionTask
 from memshare_broker.wire.messages import AgentPair, AgentTask, SeedPair, Usage
-from memshare_llm.limits.budget import Metered, Prices, unmetered
+from memshare_llm.limits.budget import Metered, Prices
 from memshare_llm.limits.usage import UsageLog, Used
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
@@ -92,7 +92,7 @@ def test_an_unknown_kind_a_long_answer_and_a_reached_cap_are_refused_before_the_
         raise NotYet(f"{agent} of {submitter} may not", 60, "agent poem")
 
     with pytest.raises(NotYet, match="poem of ada may not"):
-        AnswerStage(POEM, chat, memory, 10, unmetered, capped).ask(
+        AnswerStage(POEM, chat, memory, 10, check_caps=capped).ask(
             "journey-1", QuestionTask(answer="A lamp", submitter="ada")
         )
     assert chat.conversations == []
@@ -105,7 +105,7 @@ def test_a_question_is_charged_to_its_agent_and_its_submitter(memory: MemoryClie
         ScriptedChat({"question": "A lamp"}),
         memory,
         100,
-        lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
+        metering=lambda chat, payer: nullcontext(Metered(chat, payer, usage, Prices())),
     )
 
     answering.ask("journey-1", QuestionTask(answer=VERSE, submitter="ada"))

@@ -254,10 +254,12 @@ def test_a_second_terminal_has_the_models_of_up_while_it_runs(file: Path, monkey
         with monkeypatch.context() as first:
             first.setenv("OPENAI_BASE_URL", "http://localhost:11434/v1")
             first.setenv("MEMSHARE_MODEL", "openai:qwen3")
+            first.setenv("MEMSHARE_MODEL_TIMEOUT", "8")
             running.enter_context(tell_models(load_settings()))
 
         told = load_settings()
         assert (told.model, os.environ["OPENAI_BASE_URL"]) == ("openai:qwen3", "http://localhost:11434/v1")
+        assert told.model_timeout == 8
         assert load_settings(kind=OwnSettings).model is None
         file.write_text('model = "mistral:small"\n')
         assert load_settings().model == load_settings(kind=OwnSettings).model == "mistral:small"

@@ -233,6 +233,8 @@ def test_one_that_is_too_much_by_itself_is_left_out_and_not_asked_about_again(
     outcome = make(wait=0).run(task.journey, task)
 
     assert (outcome.ended, outcome.following) == ("not named", None)
+    assert outcome.goes_without is not None
+    assert outcome.goes_without.reason == reason
     assert len(chat.conversations) == 1
 
 

@@ -118,7 +118,7 @@ def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answ
 
     first, *later = capsys.readouterr().err.splitlines()
     assert first.startswith("Asking poem (")
-    assert first.endswith(" for the next of their answers")
+    assert first.endswith(", for the next of their answers")
     assert any(line.startswith("No worker serves memory, poem, ") for line in later)
     far = [line.partition(" …")[0] for line in later if "…" in line]
     assert {*far} == {"Submitted 2 of 2; Answered 0 of 2"}
@@ -126,18 +126,20 @@ def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answ
 
 
 @pytest.mark.parametrize(
-    ("model", "said"),
+    ("model", "waits", "said"),
     [
-        (OFFLINE, "Asking poem (offline)"),
-        ("openai:qwen", "Asking poem (openai:qwen), up to 9 s with any second try"),
+        (OFFLINE, 420, "Asking poem (offline)"),
+        ("openai:qwen", 420, "Asking poem (openai:qwen), up to 8 s a call, 5 tries and 420 s in all"),
+        ("openai:qwen", 3, "Asking poem (openai:qwen), up to 3 s"),
     ],
 )
-def test_who_waits_for_a_model_is_told_for_how_long_and_that_a_second_try_is_in_it(
-    settings: Settings, redis_client: redis.Redis, model: str, said: str
+def test_who_waits_for_a_model_is_told_how_long_a_call_may_take_and_for_how_long_all_is_waited_for(
+    settings: Settings, redis_client: redis.Redis, model: str, waits: float, said: str
 ) -> None:
     assert redis_client.dbsize() == 0
-    with closing(Client(settings.model_copy(update={"model": model}))) as client:
-        assert asking(client, ["poem"], 9) == said
+    asked = {"model": model, "model_timeout": 8, "tries": 5}
+    with closing(Client(settings.model_copy(update=asked))) as client:
+        assert asking(client, ["poem"], waits) == said
 
 
 def test_what_was_given_up_is_not_called_answered(

@@ -71,6 +71,13 @@ def test_what_is_waited_for_is_said_at_once_and_again(
     assert {line.partition(" …")[0] for line in lines} == {"Asking openai:slow, up to 120 s"}
 
 
+def test_a_bar_that_a_log_is_not_told_of_leaves_no_empty_line_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with console_module.progress_bar("Importing", 1) as bar:
+        bar(completed=1)
+
+    assert capsys.readouterr().err == ""
+
+
 def test_a_log_is_told_at_growing_distances() -> None:
     due = [0.0]
     while due[-1] < 200:

@@ -145,7 +145,10 @@ def test_labels_that_do_not_fit_or_are_refused_by_a_content_filter_are_no_update
 
     record = teach(trainer(redis_client, Broken(NeverFits("It did not fit.", "invalid reply"))), lesson(1))
     assert (record.outcome, record.reason) == ("no update", "there are no labels: It did not fit.")
-    record = teach(trainer(redis_client, Broken(GiveUp("The filter stopped it.", "content filter"))), lesson(2))
+    filtered = trainer(redis_client, Broken(GiveUp("The filter stopped it.", "content filter"))).run("2", lesson(2))
+    assert str(filtered.goes_without) == "The filter stopped it."
+    record = filtered.record
+    assert isinstance(record, Lesson)
     assert (record.outcome, record.reason) == ("no update", "there are no labels: The filter stopped it.")
 
     with pytest.raises(TryAgain, match="busy"):

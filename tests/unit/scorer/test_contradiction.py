@@ -125,6 +125,7 @@ def test_what_a_content_filter_refuses_is_not_compared(redis_client: redis.Redis
     outcome = comparing(Filtered(), redis_client).run("j", a_task(MONDAYS, TUESDAYS))
 
     assert (outcome.ended, outcome.followings) == ("not compared", ())
+    assert str(outcome.goes_without) == "Its content filter stopped it."
 
 
 def several(count: int, submitter: str = "ada") -> list[CompareTask]:

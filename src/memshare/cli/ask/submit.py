@@ -101,7 +101,7 @@ def submit(
         if given:
             raise BadInput(f"{name} goes with --file.")
     if agent is None or (prompt is None) == (messages is None):
-        raise BadInput("Give an agent and a prompt or --messages, or --file. `memshare agents` lists the agents.")
+        raise BadInput("Give an agent, and a prompt or --messages; or give --file. `memshare agents` lists the agents.")
     submitted = client.submit(
         agent,
         re.sub(r"\r?\n\Z", "", decode(sys.stdin.buffer.read(), "standard input")) if prompt == "-" else prompt,

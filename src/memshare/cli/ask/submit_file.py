@@ -66,10 +66,6 @@ def read_tasks(client: Client, file: Path, defaults: dict[str, Any], run: str) -
         return str(derived_id("line", run, *said, str(seen[said] - 1))), agent, body
 
     found, faults = read_objects(file, "the line", made, _SUCH)
-    if not found and not faults:
-        raise BadInput(
-            f"{file} is empty, or has a header alone: expected lines such as {_SUCH}, or a table, called NAME.csv."
-        )
     return [TaskLine(number, *line) for number, line in found], faults
 
 
@@ -185,11 +181,13 @@ def _submit(client: Client, lines: list[TaskLine], priority: int, as_json: bool)
 
 
 def asking(client: Client, agents: Collection[str], timeout: float) -> str:
-    """The agents that are asked, with their models, and where there is one for how many seconds at most, in words."""
-    cards = client.agents()
+    """The agents that are asked, with their models, and where there is one how long a call of it may take, how often
+    it is tried, and for how many seconds all of it is waited for."""
+    cards, call = client.agents(), client.settings.model_timeout
     named = (f"{name} ({cards[name].model})" if name in cards else name for name in sorted(agents))
     has_model = any(name not in cards or cards[name].model != OFFLINE for name in agents)
-    return f"Asking {', '.join(named)}{f', up to {timeout:g} s with any second try' if has_model else ''}"
+    tries = f" a call, {counted(client.settings.tries, 'try', 'tries')} and {timeout:g} s in all" * (call < timeout)
+    return f"Asking {', '.join(named)}{f', up to {min(call, timeout):g} s{tries}' if has_model else ''}"
 
 
 def _answer(client: Client, lines: list[TaskLine], priority: int, patience: float, results: ResultsFile | None) -> None:
@@ -198,7 +196,7 @@ def _answer(client: Client, lines: list[TaskLine], priority: int, patience: floa
     before, came = len(lines) - len(missing), 0
     failed: list[str] = []
     if missing:
-        errors.print(f"{asking(client, {line.agent for line in missing}, patience)} for the next of their answers")
+        errors.print(f"{asking(client, {line.agent for line in missing}, patience)}, for the next of their answers")
     with bars() as bar:
         submitted, answered = (bar.add_task(name, total=len(lines)) for name in ("Submitted", "Answered"))
 

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 from rich.tree import Tree
 
-from memshare.cli.operating import operating, print_reply
+from memshare.cli.operating import operating
 from memshare.cli.options import Json
 from memshare.client.client import Client
 from memshare.client.errors import NotFound
@@ -128,7 +128,8 @@ def trace(
             print_json(journey_reply(backend, journey).model_dump(mode="json") | {"task_id": task_id})
         return
     if reasoning:
-        print_text(journey.reasoning or "Nothing is known of how its model came to the answer.")
+        unknown = "Nothing is known of how its model came to the answer." if journey.answer else "It has no answer yet."
+        print_text(journey.reasoning or unknown)
         return
     dropped = f"Its details were kept for {kept_for(client.settings.traces_days)} (MEMSHARE_KEEP_TRACES_DAYS)."
     if tree:
@@ -307,7 +308,7 @@ SAID = {
 
 def cancel(
     task_ids: Annotated[
-        list[str], typer.Argument(metavar="ID…", help="Ids that `submit` printed, or the first 8 digits of each.")
+        list[str], typer.Argument(metavar="ID", help="Ids that `submit` printed, or the first 8 digits of each.")
     ],
     as_json: Json = False,
 ) -> None:
@@ -321,7 +322,7 @@ def cancel(
         wanted = [find_task(backend.client, typed) for typed in task_ids]
         found = [_cancelled(backend, caller, one) for one in wanted]
     if as_json:
-        print_reply(found)
+        print_json([{"id": one.id, "task_id": one.id, "outcome": one.outcome} for one in found])
     else:
         for one in found:
             shown = console if one.outcome in ("cancelled", "running") else errors

@@ -27,7 +27,7 @@ from memshare.client.client import Client
 from memshare.client.pools import failing_models, graded_ever, model_doubts, no_room, same_names
 from memshare.client.rest.task import PORT
 from memshare.operate.data_folder import hold_folder, tell_models
-from memshare.operate.preflight import check, try_models, unapproved
+from memshare.operate.preflight import LIST_WITHIN, check, try_models, unapproved
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled, waiting
 from memshare.terminal.ids import counted
@@ -77,7 +77,7 @@ def up(
     with hold_folder(settings.data), tell_models(settings):
         models = check(settings)
         asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))
-        most = f"up to {settings.model_timeout:g} s each"
+        most = f"up to {LIST_WITHIN + settings.model_timeout:g} s each"
         with waiting(f"Asking {asked}, {most}") if asked else contextlib.nullcontext():
             warnings = try_models(settings, models)
         for warning in warnings:

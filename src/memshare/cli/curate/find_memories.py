@@ -15,8 +15,8 @@ from memshare.cli.curate.forgetting import say_stale, written_from
 from memshare.cli.operating import note, print_reply
 from memshare.cli.options import By, Chosen, Json, MemoryId, OnlyPool, Pool, Submitter, ValidUntil, login_name
 from memshare.client.client import Client
+from memshare.client.help_replies import StatsReply
 from memshare.client.pools import grade_again, grader_of
-from memshare.client.replies import StatsReply
 from memshare.client.rest.calls.memories import FoundMemory, SearchReply
 from memshare.operations.memories import has_changed
 from memshare.terminal.console import console, errors, print_json, print_text, short, table

@@ -22,7 +22,7 @@ from memshare_broker.errors import BadInput
 from memshare_broker.observe.safe_text import plain
 from memshare_memory.curate.requests import FilesRewritten, Forget, ForgetPreview, RestoreForgotten
 
-Ids = Annotated[list[str] | None, typer.Argument(metavar="ID…", help="Their ids, or the first 8 digits of each.")]
+Ids = Annotated[list[str] | None, typer.Argument(metavar="ID", help="Their ids, or the first 8 digits of each.")]
 Submitter = Annotated[str | None, typer.Option(help="All memories of this submitter.")]
 Model = Annotated[str | None, typer.Option(help="All memories with an answer of this model.")]
 Task = Annotated[str | None, typer.Option(help="The memory of this task.")]

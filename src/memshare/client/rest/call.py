@@ -66,7 +66,8 @@ class Call(Generic[Reply]):
     @cached_property
     def reply(self) -> Any:
         """The type of the reply; it is imported with the first one, for models cost more than the rest of a client."""
-        names = vars(import_module("memshare.client.replies")) | self.declared.__globals__
+        replies, helps = (vars(import_module(f"memshare.client.{name}")) for name in ("replies", "help_replies"))
+        names = replies | helps | self.declared.__globals__
         return eval(self.declared.__annotations__["return"], names)
 
     @cached_property

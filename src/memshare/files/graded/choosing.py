@@ -15,7 +15,7 @@ from memshare.client.pools import require_kind
 from memshare.extras import names_extra
 from memshare.files.graded.runs import GradedRun, records_of
 from memshare.files.graded.sources import Source, field_of, graded_runs, number_of
-from memshare.files.json_lines import read_bytes
+from memshare.files.json_lines import called, read_bytes
 from memshare.files.pairs import SAME, PairsFile, no_pool
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.presence import AgentCard
@@ -68,8 +68,10 @@ class GradedFile(NamedTuple):
 
 def read_runs(files: Sequence[Path], source: Source) -> list[GradedRun]:
     """The runs of a source's files; scores may stand in another file than the runs."""
-    records = (one for file in files for one in records_of(decode(read_bytes(file), str(file)), str(file), source))
-    return graded_runs(records, source, ", ".join(map(str, files)))
+    records = (
+        one for file in files for one in records_of(decode(read_bytes(file), called(file)), called(file), source)
+    )
+    return graded_runs(records, source, ", ".join(map(called, files)))
 
 
 def choose(

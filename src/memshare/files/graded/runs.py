@@ -24,8 +24,9 @@ def records_of(text: str, name: str, source: str) -> list[tuple[int, Record | Ba
     text = text.lstrip("\ufeff")
     if not text.lstrip().startswith(("{", "[")):
         is_table = source == "table" or name.lower().endswith(TABLES)
-        is_empty = is_table and not text.strip()
-        return [(1, BadInput("the file is empty"))] if is_empty else [*table_rows(text, name, certain=is_table)]
+        if not text.strip():
+            raise BadInput(f"Nothing was imported: {name} is empty. Export it again, or choose another.")
+        return [*table_rows(text, name, certain=is_table)]
     found, faults = list[tuple[int, Record | BadInput]](), list[str]()
     for number, line in numbered(text):
         try:

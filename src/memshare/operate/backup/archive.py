@@ -182,6 +182,8 @@ def open_archive(path: Path) -> Iterator[Archive]:
     except (OSError, zipfile.BadZipFile) as error:
         raise BadInput(f"{str(path)!r} is no backup, or not a whole one: {error}.") from error
     with zipped:
+        if _MANIFEST not in zipped.namelist():
+            raise BadInput(f"{str(path)!r} is no backup of memshare: expected a file that `memshare backup` wrote.")
         try:
             manifest = Manifest.model_validate_json(zipped.read(_MANIFEST))
             if manifest.format != FORMAT:

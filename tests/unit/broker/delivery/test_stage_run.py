@@ -159,6 +159,15 @@ def test_what_was_paid_for_is_tried_fewer_times_and_an_outage_for_as_long_as_it_
     assert len(letters.all()) == (0 if tries == 20 else 1)
 
 
+def test_a_call_that_failed_and_is_gone_without_is_among_the_last_errors(run_once: RunOnce, ledger: Ledger) -> None:
+    run_once(lambda *_: outcome("mine")._replace(goes_without=TryAgain("No JSON.", reason="invalid reply")))
+
+    assert ledger.failed() == {"invalid reply": 1}
+    last = ledger.last_failed()["invalid reply"]
+    assert (last["error"], last["journey"]) == ("No JSON.", "t1")
+    assert time.time() - last["at"] < 60
+
+
 def test_a_try_that_failed_waits_beside_its_queue_and_is_sent_again_with_arguments_that_are_short_and_masked(
     run_once: RunOnce, redis_client: redis.Redis, ledger: Ledger, app: Celery
 ) -> None:

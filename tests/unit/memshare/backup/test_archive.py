@@ -97,3 +97,12 @@ def test_any_other_file_is_no_backup(tmp_path: Path) -> None:
 def test_a_backup_that_is_not_there_is_said_to_be_not_there(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"nope\.zip' is not there"), open_archive(tmp_path / "nope.zip"):
         pass
+
+
+def test_a_zip_file_of_another_kind_is_called_no_backup(tmp_path: Path) -> None:
+    file = tmp_path / "sheet.xlsx"
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr("xl/workbook.xml", "<workbook/>")
+
+    with pytest.raises(BadInput, match="no backup of memshare: expected a file that"), open_archive(file):
+        pass

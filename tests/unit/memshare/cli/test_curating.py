@@ -36,11 +36,9 @@ from tests.support.terminal import Terminal
 
 
 @pytest.fixture
-def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+def terminal(terminal: Terminal, memory: MemoryClient) -> Terminal:
     """A terminal of the machine on which the memory service runs."""
     memory.stats()
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
     terminal.environment["COLUMNS"] = "80"
     return terminal
 

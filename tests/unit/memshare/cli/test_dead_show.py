@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import base64
 from contextlib import closing
-from pathlib import Path
-
-import redis
 
 from memshare.client.client import Client
 from memshare_broker.delivery.dead_letters import letter_for
@@ -19,12 +16,8 @@ VECTOR = base64.b64encode(bytes(range(256)) * 6).decode()
 
 
 def test_many_letters_are_told_by_reason_with_what_to_run_and_each_when_that_is_asked(
-    settings: Settings,
-    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
-    tmp_path: Path,
+    settings: Settings, terminal: Terminal
 ) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
     with closing(Client(settings)) as client:
         for number in range(12):
             name, reason = (f"late-{number}", "rate limit") if number < 10 else (f"bad-{number}", "signature")
@@ -47,9 +40,9 @@ def test_many_letters_are_told_by_reason_with_what_to_run_and_each_when_that_is_
     assert len(terminal.json("dead", "list")) == 12
 
 
-def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(settings: Settings, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(
+    settings: Settings, terminal: Terminal
+) -> None:
     body = {"prompt": "lamp", "embedding": {"encoder": "small", "vector": VECTOR}}
     entry = Entry(id="t1", task="scorer.score", queue="scorer", body=body, journey="t1", stage="score", begins=True)
     with closing(Client(settings)) as client:
@@ -71,9 +64,7 @@ def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(setti
     assert VECTOR in str(terminal.json("dead", "show", "t1"))
 
 
-def test_a_letter_of_a_key_names_the_key(settings: Settings, tmp_path: Path) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
+def test_a_letter_of_a_key_names_the_key(settings: Settings, terminal: Terminal) -> None:
     entry = Entry(id="t2", task="agents.poem", queue="poem", body={}, journey="t2", stage="answer", begins=True)
     with closing(Client(settings)) as client:
         client.ledger.open(entry)

@@ -14,7 +14,7 @@ import pytest
 from memshare.cli.begin import demo_gain, up
 from memshare.cli.curate.find_memories import print_helps
 from memshare.cli.main import _fail
-from memshare.client.replies import HelpReply, StatsReply
+from memshare.client.help_replies import HelpReply, StatsReply
 from memshare.demo.gain import DemoStage, GainQuestion
 from memshare.demo.text_to_sql import read_questions
 from memshare.terminal import console as console_module

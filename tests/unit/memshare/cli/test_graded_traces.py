@@ -12,7 +12,6 @@ import pytest
 from memshare.cli.curate.graded_traces import show_graded
 from memshare.files.graded.choosing import GradedFile
 from memshare.files.pairs import SAME
-from memshare_broker.settings import Settings
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory, memory_id
@@ -36,11 +35,9 @@ IMPORT = (
 
 
 @pytest.fixture
-def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+def terminal(terminal: Terminal, memory: MemoryClient) -> Terminal:
     """A terminal of the machine on which the memory service runs."""
     memory.stats()
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
     return terminal
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import redis
 
 from memshare.cli.curate.find_memories import tried_in_words
-from memshare_broker.settings import Settings
 from memshare_memory.belief.lift import LiftSums, TaskGroup, Tried
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -24,9 +21,8 @@ def lamp(memory: MemoryClient) -> Memory:
 
 
 @pytest.fixture
-def terminal(settings: Settings, tmp_path: Path) -> Terminal:
-    terminal = Terminal(tmp_path)
-    terminal.environment |= {"MEMSHARE_REDIS_URL": settings.redis, "MEMSHARE_WITHHOLD": "0.05"}
+def terminal(terminal: Terminal) -> Terminal:
+    terminal.environment["MEMSHARE_WITHHOLD"] = "0.05"
     return terminal
 
 

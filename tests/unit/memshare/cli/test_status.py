@@ -39,13 +39,6 @@ from tests.support.deployment import wait_for
 from tests.support.terminal import Terminal
 
 
-@pytest.fixture
-def terminal(settings: Settings, tmp_path: Path) -> Terminal:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
-    return terminal
-
-
 def entry(name: str) -> Entry:
     return Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
 

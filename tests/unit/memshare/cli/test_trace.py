@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -29,13 +28,6 @@ from tests.support.terminal import Terminal
 
 TASK = "6dd6cc48-7a52-5b35-8f6e-0d2b7a9c4e11"
 LONG = "Which books of the library were lent more than twice in May, and by whom? " * 4
-
-
-@pytest.fixture
-def terminal(settings: Settings, tmp_path: Path) -> Terminal:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
-    return terminal
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ TALK = "User: A poem, please.\nAssistant: What about?\nUser: A lamp."
 
 
 @pytest.fixture
-def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+def terminal(terminal: Terminal, memory: MemoryClient) -> Terminal:
     """A terminal of the machine on which the memory service runs, whose pool has four memories."""
     memory.restore(
         [
@@ -38,8 +38,6 @@ def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Termin
             remembered(None, answer="Lamps are red.")[0],
         ]
     )
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
     return terminal
 
 

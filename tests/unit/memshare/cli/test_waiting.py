@@ -6,10 +6,8 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-import redis
 
 from memshare.cli.options import ANSWER_WITHIN
 from memshare.client.client import Client
@@ -30,15 +28,11 @@ def test_who_waits_has_the_answer_though_its_message_is_lost_and_found_only_afte
 
 
 def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_answer(
-    settings: Settings,
-    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
-    tmp_path: Path,
+    settings: Settings, terminal: Terminal
 ) -> None:
-    terminal = Terminal(tmp_path)
-    environment = terminal.environment | {"MEMSHARE_REDIS_URL": settings.redis}
     words = [sys.executable, "-m", "memshare", "submit", "poem", "A limerick", "--wait"]
     with subprocess.Popen(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        words, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
         assert "Asking poem" in process.stderr.readline()
@@ -51,18 +45,17 @@ def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_ans
     assert f"`memshare result {task_id}`" in said
 
 
-def test_a_task_from_standard_input_is_without_the_newline_that_ends_it(
-    settings: Settings,
-    redis_client: redis.Redis,  # noqa: ARG001 - it is empty
-    tmp_path: Path,
-) -> None:
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
-
+def test_a_task_from_standard_input_is_without_the_newline_that_ends_it(settings: Settings, terminal: Terminal) -> None:
     with closing(Client(settings)) as client:
         for typed, prompt in (("A limerick\n", "A limerick"), ("Two\nlines\n\n", "Two\nlines\n")):
             task_id = terminal.run("submit", "poem", "-", stdin=typed).stdout.strip()
             assert client.journey(task_id).prompt == prompt
+
+
+def test_standard_input_is_called_so(terminal: Terminal) -> None:
+    said = [terminal.run(*words, "-", code=2).stderr for words in (("submit", "--file"), ("seed",))]
+
+    assert ["standard input is empty: expected lines such as" in one for one in said] == [True, True]
 
 
 def test_no_answer_yet_says_what_the_task_waits_for_and_what_to_do(settings: Settings) -> None:

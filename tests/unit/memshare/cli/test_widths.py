@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import redis
 
-from memshare_broker.settings import Settings
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from memshare_memory.door.client import MemoryClient
@@ -20,10 +17,8 @@ WIDTHS = pytest.mark.parametrize("width", [80, 200])
 
 
 @pytest.fixture
-def terminal(settings: Settings, memory: MemoryClient, tmp_path: Path) -> Terminal:
+def terminal(terminal: Terminal, memory: MemoryClient) -> Terminal:
     memory.add([NewMemory(pool="poem", prompt=PROMPT, answer=QUERY, kind="limerick", new_pool=True)])
-    terminal = Terminal(tmp_path)
-    terminal.environment["MEMSHARE_REDIS_URL"] = settings.redis
     return terminal
 
 

@@ -105,6 +105,13 @@ def test_a_line_is_refused_with_its_number_and_the_true_reason(
     assert in_pool(memory) == []
 
 
+@pytest.mark.parametrize("lines", ["\n \n", "\ufeff", "[]"])
+def test_a_file_in_which_nothing_stands_is_refused(here: TestClient, lines: str) -> None:
+    told = here.post("/v1/memories/import", json={"lines": lines}).json()
+
+    assert "The file is empty: expected lines such as" in told["detail"]
+
+
 GRADED = "prompt,answer,stars\nWhat runs?,A river.,5\nWhat stands?,A dog.,1\nWhat sings?,A kettle.,\n"
 
 

@@ -263,7 +263,7 @@ def test_a_row_of_a_table_that_ends_early_is_left_out_and_counted(tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "neither JSON nor a table|No run of langfuse"),
+        (b"", "neither JSON nor a table|No run of langfuse|json is empty"),
         (b"a\nb\n", "neither JSON nor a table"),
         (b"a,a\nb,c\n", ":1: the header has two columns 'a'"),
         (b"prompt,Prompt\nb,c\n", ":1: the header has two columns 'prompt'"),

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -95,6 +96,21 @@ def test_a_pair_without_its_prompt_is_no_pair(client: Client, tmp_path: Path) ->
         read_standard_answers(client, file, None, None, with_prompts=True)
 
 
-def test_an_empty_file_is_refused(client: Client, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="has no lines"):
-        read_standard_answers(client, write(tmp_path), None, None, with_prompts=False)
+@pytest.mark.parametrize(
+    ("name", "raw", "said"),
+    [
+        ("pairs.jsonl", b"", "is empty: expected lines such as {"),
+        ("pairs.jsonl", b"[]", "is empty"),
+        ("pairs.csv", b"\xef\xbb\xbf", "is empty"),
+        ("pairs.csv", b"\n \n", "is empty"),
+        ("pairs.csv", b"prompt,answer\n", 'has a header and no rows: expected rows, with the fields of {"agent"'),
+    ],
+)
+def test_a_file_in_which_nothing_stands_is_refused_with_what_was_expected(
+    client: Client, tmp_path: Path, name: str, raw: bytes, said: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(raw)
+
+    with pytest.raises(BadInput, match=re.escape(f"{name} {said}")):
+        read_standard_answers(client, file, None, None, with_prompts=False)

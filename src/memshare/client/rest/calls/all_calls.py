@@ -9,6 +9,7 @@ from uuid import UUID
 from memshare.client.rest.methods import Asked, Calls, call, group
 
 if TYPE_CHECKING:
+    from memshare.client.help_replies import StatsReply
     from memshare.client.replies import (
         Accepted,
         AgentReply,
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
         PoolReply,
         Recalled,
         RubricReply,
-        StatsReply,
         StatusReply,
         WholeAgentReply,
     )

@@ -132,7 +132,7 @@ def test_the_memory_that_was_kept_from_a_wrong_answer_is_forgotten_and_a_right_o
     done = here.post("/pool/several/forget", data=asked, headers=FROM_PAGE)
 
     assert done.url.path == "/journeys/t1"
-    assert "The memory that was kept from this answer was forgotten; what follows it is stale." in card(done.text)
+    assert "The memory that was kept from this answer was forgotten." in card(done.text)
     assert f"memory {shelf['logic'][:8]}, forgotten since" in done.text
     assert "Bring in the right answer" in card(done.text)
     assert "Forget the memory" not in card(done.text)

@@ -13,8 +13,8 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
+from memshare.client.help_replies import STUDENT, HelpReply
 from memshare.client.pools import encoder_in_use
-from memshare.client.replies import STUDENT, HelpReply
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
@@ -43,16 +43,15 @@ def ask(
     backend: Backend, journey: str, prompt: str, score: float | None, model: str = MODEL, found: int = 3, **fields: Any
 ) -> None:
     """A task, graded or not gradable; not to be remembered, unless it is said, and found so many memories."""
-    agent, rubric, told = (
-        fields.pop(name, default) for name, default in (("agent", "logic"), ("rubric", "v1"), ("told", ""))
-    )
+    defaults = {"agent": "logic", "rubric": "v1", "told": "", "similarity": 0.9}
+    agent, rubric, told, near = (fields.pop(name, default) for name, default in defaults.items())
     task = AgentTask(prompt=prompt, kind="riddle", submitter="ada", **{"remember": False, **fields})
     began = entry(journey, "answer", agent)
     body = task.model_dump(mode="json", exclude_none=True)
     backend.client.ledger.open(began.model_copy(update={"body": body}))
     answer = Answer(
         task_id=journey, agent=agent, kind="riddle", answer="A light.", model=model, retriever_version=0,
-        memories=tuple(Shown(id=UUID(int=at), similarity=0.9) for at in range(fields.get("memories", found))),
+        memories=tuple(Shown(id=UUID(int=at), similarity=near) for at in range(fields.get("memories", found))),
         usage=Usage(), seconds=0.1, instructions_version=told,
     )  # fmt: skip
     record(backend, journey, "answer", answer)
@@ -368,11 +367,14 @@ def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_p
 
     found = answer_of(here)
     assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
-    assert "(one that the pool has already says little)" in found
+    assert "says little" not in found
     assert (
         f"Yes: +58.3 points , of logic , answered by {MODEL} ; 12 of 13 questions (1 with one answer so far)" in found
     )
+    ask(backend, "in its words", "Question 0?", 0, similarity=1.0)
+    assert "(1 of them in words that a memory has already, which says little)" in answer_of(here)
     [same, *_] = here.get("/v1/stats").json()["helps"]
+    assert same["there"] == 1
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
     assert (same["difference"], same["mean_without"]) == (pytest.approx(700 / 12), 0)
     assert same["low"] < same["difference"] < same["high"]
