@@ -90,9 +90,9 @@ def begin(
 ) -> JobReply:
     """Begin a job; raises `Conflict` while one of its kind is at work, `BadInput` for what this server cannot do."""
     caller.require_pool(pool or "") if kind in OF_POOL else caller.require_all()
-    given = {"pool": pool, "name": name, "domain": domain, "clusters": clusters, "topic": topic, "goal": goal}
-    given |= {"memories": memories, "lines": lines, "new_pool": new_pool or None, "source": source, "score": score}
-    given |= {"at_least": at_least, "scale": scale}
+    given: dict[str, Any] = {"pool": pool, "name": name, "domain": domain, "clusters": clusters, "topic": topic}
+    given |= {"goal": goal, "memories": memories, "lines": lines, "new_pool": new_pool or None, "source": source}
+    given |= {"score": score, "at_least": at_least, "scale": scale}
     words = _words(backend.settings, caller.name, kind, **given)
     if backend.command is None:
         raise BadInput("This server begins no jobs: use the command line of a machine of this deployment.")

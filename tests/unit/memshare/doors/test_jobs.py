@@ -281,7 +281,11 @@ def test_a_pool_is_checked_again_by_who_sees_it(tokened: Tokened, backend: Backe
 @pytest.mark.parametrize("kind", ["backup", "consolidation", "trial", "rubric", "purge", "import"])
 def test_what_is_about_all_takes_a_token_of_all_pools(tokened: Tokened, backend: Backend, kind: str) -> None:
     running(backend, "")
-    given = {"rubric": {"name": "x", "domain": "y"}, "purge": {"memories": [str(uuid4())]}, "import": {"lines": "{}"}}
+    given: dict[str, dict[str, Any]] = {
+        "rubric": {"name": "x", "domain": "y"},
+        "purge": {"memories": [str(uuid4())]},
+        "import": {"lines": "{}"},
+    }
     form = {"kind": kind, **given.get(kind, {})}
 
     assert tokened("owner", "admin").post("/v1/jobs", json=form).status_code == 403
