@@ -7,12 +7,14 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from memshare.operate.supervisor import begin_command
 from memshare.operations.backend import Backend
 from memshare_broker.settings import Settings
 from tests.browser.people import QUEUES, said
@@ -76,7 +78,10 @@ def deployment(redis_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture(scope="module")
 def url(deployment: Deployment) -> Iterator[str]:
-    with closing(Backend(deployment.settings)) as backend, served(backend) as address:
+    with (
+        closing(Backend(deployment.settings, command=partial(begin_command, deployment.settings))) as backend,
+        served(backend) as address,
+    ):
         yield address
 
 

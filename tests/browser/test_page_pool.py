@@ -81,7 +81,7 @@ def test_a_file_is_looked_at_before_anything_of_it_is_in(
         page = watched.see("/pool", url)
         page.get_by_role("link", name="Import").click()
         page.get_by_label("File").set_input_files(bad)
-        page.get_by_label("Pool of lines that name none").fill("logic")
+        page.get_by_label("Pool of a document").fill("logic")
         page.get_by_role("button", name="Look at it").click()
         expect(page.get_by_text("Line 2")).to_be_visible()
         expect(page.get_by_text("Line 3")).to_be_visible()
@@ -89,11 +89,11 @@ def test_a_file_is_looked_at_before_anything_of_it_is_in(
         require_readable(page)
 
         large = tmp_path / "large.jsonl"
-        large.write_bytes(b" " * 1_000_001)
+        large.write_bytes(b" " * 16_000_001)
         page.get_by_label("File").set_input_files(large)
         assert not page.get_by_label("File").evaluate("one => one.checkValidity()")
         page.get_by_label("File").set_input_files(good)
-        page.get_by_label("Pool of lines that name none").fill("logic")
+        page.get_by_label("Pool of a document").fill("logic")
         page.get_by_role("button", name="Look at it").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         expect(page.locator("tbody")).to_contain_text("What has hands")
@@ -103,6 +103,36 @@ def test_a_file_is_looked_at_before_anything_of_it_is_in(
         expect(page.locator(".notice.good")).to_contain_text("1 new memory; 1 already there")
 
     assert f"A clock. {HOSTILE}\u2028é" in {one.answer for one in deployment.client.memories.page(ALL).memories}
+
+
+def test_a_document_is_brought_in_forgotten_and_removed_for_good_by_clicks_alone(
+    browser: Browser, deployment: Deployment, url: str, tmp_path: Path
+) -> None:
+    (tmp_path / "mill.md").write_text("# Mill\n\nThe mill turns, prompt, answer, at dawn.\n\nIts wheels are oak.\n")
+
+    with looking(browser, viewport=PHONE) as watched:
+        page = watched.see("/pool/import", url)
+        page.get_by_label("File").set_input_files(tmp_path / "mill.md")
+        page.get_by_label("Pool of a document").fill("logic")
+        page.get_by_role("button", name="Look at it").click()
+        expect(page.locator("tbody tr")).to_have_text([re.compile("prompt, answer, at dawn"), re.compile("are oak")])
+        page.get_by_role("button", name="Bring 2 new memories in").click()
+        expect(page.locator(".notice.good")).to_contain_text("2 new memories")
+        [mill] = [one for one in deployment.client.memories.page(ALL).memories if one.answer.startswith("The mill")]
+
+        watched.see(f"/memories/{mill.id}/forget", url)
+        page.get_by_role("button", name="Forget it").click()
+        watched.see("/trash", url)
+        page.get_by_label("for good").check()
+        require_readable(page)
+        page.get_by_role("button", name="Remove the ticked for good").click()
+        expect(page.get_by_role("heading", name="Remove 1 memory for good?")).to_be_visible()
+        expect(page.get_by_text("The mill turns")).to_be_visible()
+        require_readable(page)
+        page.get_by_role("button", name="Remove for good").click()
+        expect(page.locator(".notice.good")).to_contain_text("It has begun")
+        expect(page.locator("#trash")).to_contain_text("Done", timeout=120_000)
+        expect(page.locator("#trash")).to_contain_text("Nothing was forgotten")
 
 
 def test_what_the_list_shows_can_be_kept_as_a_file_that_an_import_takes(

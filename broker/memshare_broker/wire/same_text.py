@@ -67,7 +67,7 @@ _MARKS = {
     b"PK\x03\x04": _WORKBOOK,  # .xlsx, and the next is .xls of before
     b"\xd0\xcf\x11\xe0": _WORKBOOK,
     b"PAR1": "Parquet: save it as CSV in UTF-8, or as JSON lines.",
-    b"%PDF": "a PDF, for the command `memshare memories import NAME.pdf --pool POOL`.",
+    b"%PDF": "a PDF: to bring it in as a document, call it NAME.pdf.",
     GZIP: "packed with gzip: unpack it first.",
     b"\xff\xfe\x00\x00": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",
     b"\x00\x00\xfe\xff": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",

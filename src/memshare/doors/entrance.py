@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from fastapi.responses import JSONResponse
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.responses import Response
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memshare.client.errors import TooLarge, TooManyRequests
 from memshare.doors.authentication import authenticate
 from memshare.doors.rest import headers_of, problem_of, status_of
+from memshare.files.pairs import text_of
 from memshare.operations.apart import ASKING, at_the_entrance
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
@@ -27,6 +29,7 @@ from memshare_broker.wire.forms import loads
 from memshare_broker.wire.same_text import decode
 
 LARGEST_BODY = 2**20  # bytes
+LARGEST_FILE = 16 * 2**20  # bytes of a form with a file, of who may bring one in
 MOST_UNFINISHED = 32 * 2**20  # bytes of one caller
 MOST_FIELDS = 2_000  # of a form
 
@@ -45,23 +48,25 @@ class Bodies:
         self._unfinished: Counter[str] = Counter()
         """Bytes by the name of the caller."""
 
-    async def fields(self, request: Request, name: str) -> list[tuple[str, str]]:
+    async def fields(self, request: Request, name: str, *, may_all: bool = False) -> list[tuple[str, str]]:
         """The fields of a form, with line ends as texts have everywhere else; raises what `read` raises.
 
-        Of a file `FIELD` is the text, `FIELD name` its name, and `FIELD fault` says why it has no text, if so.
+        Of a file `FIELD` is the text, `FIELD name` its name, and `FIELD fault` says why it has no text, if so. Of a
+        document the text are lines of JSON, a statement each, where the caller `may_all` and says no other source.
         """
         has_files = request.headers.get("content-type", "").startswith("multipart/")
-        most = 2 * LARGEST_BODY if has_files else LARGEST_BODY  # what ends lines may be two characters on its way
-        body = await self.read(request, request.receive, name, is_text=not has_files, most=most)
+        largest = LARGEST_FILE if has_files and may_all else LARGEST_BODY
+        body = await self.read(request, request.receive, name, is_text=not has_files, most=largest)
         if has_files:
             whole = Request(request.scope, with_body(body, request.receive))
-            async with whole.form(max_part_size=most) as form:
+            async with whole.form(max_part_size=2 * largest) as form:
                 pairs = [(field, one) for field, one in form.multi_items() if isinstance(one, str)]
+                read = text_of if may_all and not form.get("source") else _decoded
                 for field, one in form.multi_items():
                     if not isinstance(one, str):
                         text = fault = ""
                         try:
-                            text = decode(await one.read(), one.filename or "The file")
+                            text = await run_in_threadpool(read, one.filename or "The file", await one.read())
                         except BadInput as error:
                             fault = str(error)
                         pairs += [(field, text), (f"{field} name", one.filename or ""), (f"{field} fault", fault)]
@@ -71,17 +76,20 @@ class Bodies:
             except ValueError as error:
                 raise BadInput(f"A form has at most {MOST_FIELDS:,} fields: send fewer at once.") from error
         pairs = [(field, text.replace("\r\n", "\n")) for field, text in pairs]
-        _refuse_too_large(sum(len(text.encode()) for _, text in pairs))
+        _refuse_too_large(sum(len(text.encode()) for _, text in pairs), largest)
         return pairs
 
     async def read(
         self, request: Request, receive: Receive, name: str, *, is_text: bool = True, most: int = LARGEST_BODY
     ) -> bytes:
-        """The body; raises `TooLarge` or `TooManyRequests` as soon as it is, `BadInput` for no text, or `Gone`."""
+        """The body; raises `TooLarge` or `TooManyRequests` as soon as it is, `BadInput` for no text, or `Gone`.
+
+        One with files may be twice as long: what ends lines may be two characters on its way.
+        """
         body = bytearray()
         counted = 0
         try:
-            while await _read_part(receive, body, request.headers.get("content-length", ""), most):
+            while await _read_part(receive, body, request.headers.get("content-length", ""), most, is_text):
                 self._unfinished[name] += len(body) - counted
                 counted = len(body)
                 if self._unfinished[name] > MOST_UNFINISHED:
@@ -97,25 +105,29 @@ class Bodies:
         return bytes(body)
 
 
-async def _read_part(receive: Receive, body: bytearray, told: str, most: int) -> bool:
+async def _read_part(receive: Receive, body: bytearray, told: str, most: int, is_text: bool) -> bool:
     """Add what has come to a body, of which the length is told; true if there is more to come."""
     message = await receive()
     if message["type"] != "http.request":
         raise Gone
     body += message.get("body", b"")
-    if len(body) > most:
-        _refuse_too_large(int(told) if told.isdecimal() and len(told) < 16 else 0, sure=True)
+    if len(body) > (most if is_text else 2 * most):
+        _refuse_too_large(int(told) if told.isdecimal() and len(told) < 16 else 0, most, sure=True)
     return bool(message.get("more_body", False))
 
 
-def _refuse_too_large(size: int, *, sure: bool = False) -> None:
+def _refuse_too_large(size: int, most: int, *, sure: bool = False) -> None:
     """Raise `TooLarge` for more bytes than are taken; 0 are some that nobody told, where it is `sure`."""
-    if sure or size > LARGEST_BODY:
+    if sure or size > most:
         raise TooLarge(
-            f"The request has {f'{size:,}' if size else 'more'} bytes, and at most {LARGEST_BODY:,} (1 MiB) are taken: "
-            "split it into several. A file of memories of any size is taken by `memshare memories import FILE` where "
-            "memshare runs."
+            f"The request has {f'{size:,}' if size else 'more'} bytes, and at most {most:,} ({most >> 20} MiB) are "
+            "taken: split it into several. A file of memories of any size is taken by `memshare memories import FILE` "
+            "where memshare runs."
         )
+
+
+def _decoded(name: str, raw: bytes) -> str:
+    return decode(raw, name)
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:

@@ -205,7 +205,8 @@ def is_table(name: str, text: str) -> bool:
     """True for a table by its name, or by a first line that names a prompt and an answer."""
     first = text.lstrip("\r\n").partition("\n")[0].casefold()
     columns = {cell.strip(' "\r') for cell in re.split("[,;\t]", first)}
-    return name.lower().endswith(TABLES) or not (columns.isdisjoint(PROMPT) or columns.isdisjoint(ANSWER))
+    is_named = not first.startswith("{") and not (columns.isdisjoint(PROMPT) or columns.isdisjoint(ANSWER))
+    return is_named or name.lower().endswith(TABLES)
 
 
 def table_rows(text: str, name: str, *, certain: bool) -> Iterator[tuple[int, dict[str, Any] | BadInput]]:

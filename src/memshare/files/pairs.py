@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,11 +16,13 @@ from memshare.client.client import Client
 from memshare.client.pools import pools_known, require_kind
 from memshare.files.json_lines import (
     ANSWER,
+    LOOKED_AT,
     PROMPT,
     NoExample,
     as_pair,
     beginning,
     called,
+    is_table,
     read_bytes,
     read_lines,
     read_object,
@@ -174,45 +177,56 @@ def is_empty(found: PairsFile, faults: Sequence[object]) -> bool:
 
 _SUCH = '{"prompt": "…", "answer": "…"}'
 EMPTY = f"is empty: expected lines such as {_SUCH}, or a table, called NAME.csv"
-_OF_TEXT = "Text is for `memshare memories import`, called NAME.txt, .md, .html or .pdf: a statement a paragraph"
+_OF_TEXT = "Text is called NAME.txt, .md, .html or .pdf: a statement a paragraph"
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement
 _HEADING = re.compile(r"#{1,6}([ \t].*)?|.+\n(=+|-+)")  # of Markdown; alone it states nothing
 
 
-def is_document(file: Path) -> bool:
+def is_document(file: Path, begins: str | None = None) -> bool:
     """True if a file is read as text, Markdown, HTML or PDF; a text that begins as JSON does is of lines."""
     ending = file.suffix.lower()
-    if ending in LINES or (ending == ".txt" and beginning(file).startswith('{"')):
+    if ending in LINES or (ending == ".txt" and (begins or beginning(file)).startswith('{"')):
         return False
     from memshare_agents.reasoning.sources.documents import SUFFIXES
 
     return ending in SUFFIXES
 
 
+def text_of(name: str, raw: bytes) -> str:
+    """The text of a file that was sent; of a document a line of JSON for each statement. Raises `BadInput`."""
+    begins = raw[:LOOKED_AT].decode(errors="replace").lstrip("\ufeff \r\n")
+    if is_table(name, begins) or not is_document(Path(name), begins or " "):
+        return decode(raw, name)
+    return "\n".join(json.dumps({"answer": one}, ensure_ascii=False) for one in _statements(name, raw))
+
+
 def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_LIMIT) -> PairsFile:
-    """A statement for each paragraph of the main text; long ones are cut where a sentence ends.
+    """A statement for each paragraph of a document, by what its name says it is."""
+    found = PairsFile([], [], {}, {})
+    for number, one in enumerate(_statements(str(file), read_bytes(file), limit), 1):
+        found.add(NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True), f"passage {number}")
+    return found
+
+
+def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[str]:
+    """The paragraphs of the main text; long ones are cut where a sentence ends.
 
     A heading of Markdown with nothing directly below it is none.
     """
     from memshare_agents.reasoning.sources.documents import SUFFIXES
     from memshare_agents.reasoning.sources.extract_text import page_of, pieces
 
-    kind = SUFFIXES[file.suffix.lower()]
-    raw = read_bytes(file)
+    ending = Path(name).suffix.lower()
+    kind = SUFFIXES[ending]
     if kind == "plain":
-        decode(raw, str(file))  # a page may say its encoding, and a text cannot
+        decode(raw, name)  # a page may say its encoding, and a text cannot
     try:
-        text = page_of(str(file), raw, kind).text
+        text = page_of(name, raw, kind).text
     except GiveUp as error:
         raise BadInput(str(error)) from error
     split = text.split("\n" if kind == "html" else "\n\n")
-    is_markdown = file.suffix.lower() == ".md"
-    parts = [" ".join(part.split()) for part in split if not (is_markdown and _HEADING.fullmatch(part.strip()))]
+    parts = [" ".join(part.split()) for part in split if not (ending == ".md" and _HEADING.fullmatch(part.strip()))]
     longest = min(LONGEST_STATEMENT, limit)
-    said = [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]
-    found = PairsFile([], [], {}, {})
-    for number, one in enumerate(said, 1):
-        found.add(NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True), f"passage {number}")
-    return found
+    return [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]

@@ -115,7 +115,7 @@ class Site:
                 require_same_origin(request)
                 caller = await at_the_entrance(who_asks, self._backend, request)
                 ASKING.set((caller.name, request.is_disconnected))
-                given = await self._bodies.fields(request, caller.name)
+                given = await self._bodies.fields(request, caller.name, may_all=caller.may_all)
             except (MemshareError, *DOWN) as error:
                 return self._refusal(request, error, caller)
             except Gone:

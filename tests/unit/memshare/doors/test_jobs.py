@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from subprocess import Popen
 from typing import IO, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from fastapi.testclient import TestClient
@@ -238,6 +238,37 @@ def test_what_somebody_types_is_no_option_of_a_command(here: TestClient, backend
         assert here.post("/v1/jobs", json=rubric | wrong).status_code == 422
 
 
+def test_a_file_is_brought_in_and_memories_are_removed_for_good_by_commands(
+    here: TestClient, backend: Backend, shelf: dict[str, str], tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    words: list[list[str]] = []
+    script = f"import shutil, sys; 'import' in sys.argv and shutil.copy(sys.argv[-1], {str(kept)!r})"
+
+    def command(asked: Any, said: IO[str]) -> Popen[str]:
+        words.append(list(asked))
+        return Popen([sys.executable, "-c", script, *asked], stderr=said, text=True)
+
+    backend.command = command
+    form = {"kind": "import", "lines": "prompt,answer\né,ö\n", "pool": "logic", "new_pool": "yes", "source": "table"}
+    form |= {"back": "/pool/import", "seen": "yes"}
+
+    page = here.post("/jobs", data=form, headers=FROM_PAGE).text
+    wait_for(lambda: ended(here), 20, "the job to end")
+
+    how = ["--pool=logic", "--from=table", "--new-pool", "--submitter=anonymous", "--json"]
+    assert words[0][:-1] == ["memories", "import", *how]
+    assert kept.read_text(encoding="utf-8") == form["lines"].strip()
+    assert not Path(words[0][-1]).exists()
+    assert "It has begun" in text_of(page)
+
+    gone = [*shelf.values()]
+    here.post("/jobs", data={"kind": "purge", "memories": gone, "back": "/trash"}, headers=FROM_PAGE)
+    wait_for(lambda: len(words) == 2, 20, "the second command")
+    assert words[1] == ["memories", "purge", *gone, "--yes", "--json"]
+    assert here.post("/v1/jobs", json={"kind": "purge"}).status_code == 422
+
+
 def test_a_pool_is_checked_again_by_who_sees_it(tokened: Tokened, backend: Backend) -> None:
     words, owner = running(backend, ""), tokened("owner", "admin")
 
@@ -247,10 +278,15 @@ def test_a_pool_is_checked_again_by_who_sees_it(tokened: Tokened, backend: Backe
     assert words == [["memories", "recheck", "--pool=logic"]]
 
 
-@pytest.mark.parametrize("kind", ["backup", "consolidation", "trial", "rubric"])
+@pytest.mark.parametrize("kind", ["backup", "consolidation", "trial", "rubric", "purge", "import"])
 def test_what_is_about_all_takes_a_token_of_all_pools(tokened: Tokened, backend: Backend, kind: str) -> None:
     running(backend, "")
-    form = {"kind": kind, **({"name": "x", "domain": "y"} if kind == "rubric" else {})}
+    given: dict[str, dict[str, Any]] = {
+        "rubric": {"name": "x", "domain": "y"},
+        "purge": {"memories": [str(uuid4())]},
+        "import": {"lines": "{}"},
+    }
+    form = {"kind": kind, **given.get(kind, {})}
 
     assert tokened("owner", "admin").post("/v1/jobs", json=form).status_code == 403
     assert tokened("curator", "curate", pools=None).post("/v1/jobs", json=form).status_code == 403

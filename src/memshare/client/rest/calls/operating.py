@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Literal
+from uuid import UUID
 
 from pydantic import BaseModel, Field
 
@@ -199,7 +200,9 @@ class DeadLetterCalls(Calls[Asked]):
         """
 
 
-JobKind = Literal["backup", "concepts", "consolidation", "recheck", "trial", "rubric", "questions", "summary"]
+JobKind = Literal[
+    "backup", "concepts", "consolidation", "import", "purge", "recheck", "trial", "rubric", "questions", "summary"
+]
 
 
 class JobReply(Message):
@@ -235,6 +238,13 @@ class Jobs(Calls[Asked]):
         clusters: Sequence[int] | None = None,
         topic: str | None = None,
         goal: str | None = None,
+        memories: Sequence[UUID | str] | None = None,
+        lines: str | None = None,
+        new_pool: bool | None = None,
+        source: str | None = None,
+        score: str | None = None,
+        at_least: float | None = None,
+        scale: str | None = None,
     ) -> JobReply:
         """Begin a `backup` into the folder `backups` of the data, naming the `concepts` of a `pool`'s older memories, a
         `consolidation`, the `trial` of one, a `recheck` of a `pool`, or a draft of the `rubric` with this `name` for a
@@ -242,5 +252,7 @@ class Jobs(Calls[Asked]):
 
         Or five new `questions` on `clusters` of a `pool`, on a `topic` and for a `goal` if you name these, which then
         are among `needs.list`; or the `summary` of a cluster, which `concepts.get` then has. Their calls of the agents'
-        model are yours. What is about no `pool` takes a token that sees all pools.
+        model are yours. A `purge` removes `memories` for good, of the trash, too; an `import` brings `lines` in, as
+        `memories.bring_in` does. These two, and what is about no `pool`, take a token that
+        sees all pools.
         """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from memshare.doors.pages.screens.bring_in import HOW
 from memshare.doors.pages.session import end_sessions, sessions
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
 from memshare.operations.caller import RIGHTS, audit
@@ -59,8 +60,9 @@ def sign_out_everywhere(visit: Visit) -> Done:
 @PAGES.action("/jobs")
 def begin_job(visit: Visit) -> Done:
     """Begin a job, from whichever screen."""
-    given = visit.given("kind", "pool", "name", "domain", "topic", "goal")
-    visit.ask("The job", begin, **given, clusters=visit.fields.getlist("clusters") or None)
+    given = visit.given("kind", "pool", "name", "domain", "topic", "goal", "lines", "new_pool", *HOW)
+    several = {name: visit.fields.getlist(name) or None for name in ("clusters", "memories")}
+    visit.ask("The job", begin, **given, **several)
     return Done(visit.back or HERE, "It has begun, and goes on by itself; here it says how it ended.")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
+from memshare.client.rest.calls.memories import ImportReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.memory import ask_again
 from memshare.doors.pages.screens.pool import HERE
@@ -13,6 +14,9 @@ from memshare.operations.forms import MemoryForm
 from memshare.operations.memories import add, has_changed, import_memories
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
+
+HOW = ("source", "score", "at_least", "scale")
+"""Fields that say how the runs of a file are read."""
 
 
 @PAGES.action(HERE)
@@ -32,7 +36,13 @@ def bring_in_one(visit: Visit) -> Done:
 def choose_file(visit: Visit) -> Screen:
     """The form that a file is chosen in."""
     visit.caller.require_all()
-    return Screen("import", {"pools": visit.pools or (), "form": {"pool": visit.field("pool")}, "found": None})
+    return _screen(visit, {"pool": visit.field("pool")})
+
+
+def _screen(visit: Visit, form: dict[str, object], found: ImportReply | None = None) -> Screen:
+    concepts = visit.backend.settings.concepts and visit.backend.settings.model_for("scorer")
+    there = {"pools": visit.pools or (), "jobs": visit.jobs, "model": concepts}
+    return Screen("import", {**there, "form": form, "found": found})
 
 
 @PAGES.action("/pool/import")
@@ -40,16 +50,15 @@ def import_file(visit: Visit) -> Done | Screen:
     """Show what a file would bring in, or bring it in once that was seen."""
     is_seen = visit.field("seen") == "yes"
     form: dict[str, object] = {"lines": visit.fields.get("lines", ""), "new_pool": visit.field("new_pool") == "yes"}
-    form |= visit.given("pool", "source", "score", "at_least", "scale")
+    form |= visit.given("pool", *HOW)
     is_rows = is_table(visit.field("lines name"), visit.field("lines"))
     source = form.get("source") or ("table" if is_rows else None)
     wanted = form | {"source": None if source == "memories" else source}
-    empty = "The file is empty, or none was chosen: choose a file of JSON lines, or a table."
+    empty = "The file is empty, or none was chosen: choose a file of JSON lines, a table or a document."
     if fault := visit.field("lines fault") or ("" if visit.field("lines") else empty):
         raise BadInput(fault)
     found = visit.ask("The file", import_memories, **wanted, dry_run=not is_seen)
     if not is_seen:
-        shown = form if found.refused else wanted
-        return Screen("import", {"pools": visit.pools or (), "form": shown, "found": found})
+        return _screen(visit, form if found.refused else wanted, found)
     said = f"Brought in: {counted(found.new, 'new memory', 'new memories')}; {found.there} already there."
     return Done(f"{HERE}?{urlencode(visit.given('pool'))}", f"{said} {found.unread}")

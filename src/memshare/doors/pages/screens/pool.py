@@ -14,6 +14,7 @@ from memshare.doors.pages.visit import PAGES, Screen, Streamed, Visit
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.forms import CountForm, PageForm, SearchForm
+from memshare.operations.jobs import MOST_PURGED
 from memshare.operations.journeys import own_journey
 from memshare.operations.listings import pools
 from memshare.operations.memories import trash
@@ -111,8 +112,10 @@ def export(visit: Visit) -> Streamed:
 
 @PAGES.screen("/trash")
 def forgotten(visit: Visit) -> Screen:
-    """The memories that were forgotten in the last 30 days."""
-    return Screen("trash", {"trash": trash(visit.backend, visit.caller, limit=200)})
+    """The memories that were forgotten in the last 30 days; those that are ticked, before they are removed for good."""
+    there, ids = trash(visit.backend, visit.caller, limit=MOST_PURGED), visit.ids("id")
+    chosen = [one.memory for one in there.memories if one.memory.id in ids]
+    return Screen("trash", {"trash": there, "chosen": chosen, "jobs": visit.jobs})
 
 
 def _exported(backend: Backend, caller: Caller, conditions: Mapping[str, JsonValue], text: str) -> Iterator[Memory]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html
+import io
 import re
 from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
+from pypdf import PdfWriter
 
 from memshare.operations.backend import Backend
 from memshare_memory.door.client import MemoryClient
@@ -36,6 +38,15 @@ def test_an_export_is_looked_at_and_then_brought_in(here: TestClient, memory: Me
     assert {one.score for one in memory.every(Where())} == {90, 100}
 
 
+def locked() -> bytes:
+    """A PDF that takes a password."""
+    writer, into = PdfWriter(), io.BytesIO()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("secret")
+    writer.write(into)
+    return into.getvalue()
+
+
 TABLE = b"prompt,answer\nWhat runs?,A river.\n"
 
 
@@ -54,10 +65,39 @@ def test_a_file_is_what_its_name_says_unless_somebody_says_otherwise(here: TestC
     assert as_lines.count("no JSON, as in all lines: expected") == as_lines.count("called NAME.csv") == 1
 
 
-def test_a_file_that_is_too_large_is_refused_with_the_limit_and_what_to_do(here: TestClient) -> None:
-    said = text_of(sent(here, "pairs.csv", b"x" * 2**20))
+def test_a_document_is_a_statement_a_paragraph_and_bad_ones_are_refused_in_a_sentence(here: TestClient) -> None:
+    seen = sent(here, "town.html", b"<p>The town hall has a green roof.</p><p>Its clock is late.</p>", new_pool="yes")
+    assert "Bring 2 new memories in" in seen
+    assert "{&#34;answer&#34;: &#34;Its clock is late.&#34;}" in seen
 
-    assert re.search(r"The request has 1,04\d,\d{3} bytes, and at most 1,048,576 \(1 MiB\) are taken: split it", said)
+    assert "locked.pdf' cannot be read as a PDF: File has not been decrypted." in text_of(
+        sent(here, "locked.pdf", locked())
+    )
+    assert "binary.txt is no text: it is a picture" in text_of(sent(here, "binary.txt", bytes(range(256))))
+    assert "There is no text in 'empty.md'." in text_of(sent(here, "empty.md", b""))
+    assert "call it NAME.pdf" in text_of(sent(here, "book.txt", b"%PDF-1.4"))
+
+
+def test_a_large_file_of_who_may_bring_one_in_is_looked_at_and_brought_in_by_a_job(
+    here: TestClient, tokened: Tokened
+) -> None:
+    large = b"prompt,answer\n" + b"What runs?,A river.\n" * 100_000
+    seen = sent(here, "pairs.csv", large, new_pool="yes")
+    assert "Bring 1 new memory in" in seen
+    assert 'action="/jobs"' in seen
+    assert 'name="kind" value="import"' in seen
+
+    some = {"lines": ("pairs.csv", large, "text/csv")}
+    curator = tokened("curator", "curate", pools=None)
+    assert curator.post("/pool/import", files=some, headers=FROM_PAGE).status_code == 403
+
+
+def test_a_file_that_is_too_large_is_refused_with_the_limit_and_what_to_do(here: TestClient) -> None:
+    said = text_of(sent(here, "pairs.csv", b"x" * 2**24))
+
+    assert re.search(
+        r"The request has 16,77\d,\d{3} bytes, and at most 16,777,216 \(16 MiB\) are taken: split it", said
+    )
     assert "memshare memories import FILE" in said
 
 
