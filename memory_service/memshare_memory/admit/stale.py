@@ -63,14 +63,17 @@ class Derived:
         """Memories in the trash."""
         return {item.memory.id: item.memory for item in self._trash.every()}
 
-    def with_trashed(self, memory: Memory) -> list[Memory]:
-        """A memory, and its copies in the trash, with which it is decided alike: those of which nobody said anything
-        else."""
-        says = (memory.pool, said(memory.prompt or ""), said(memory.answer))
-        same = [
-            one.id for one in self._trashed.values() if (one.pool, said(one.prompt or ""), said(one.answer)) == says
+    def with_trashed(self, memory: Memory, rivals: Collection[UUID]) -> list[Memory]:
+        """A memory, and its copies in the trash, with which it is decided alike: those that answer the same question or
+        contradict one of the same `rivals`, and of which nobody said anything else."""
+        says = (memory.pool, said(memory.answer))
+        same = [one.id for one in self._trashed.values() if (one.pool, said(one.answer)) == says]
+        left = [
+            each
+            for each in self._trash.read(same)
+            if {*each.wrong} <= {*rivals}
+            and (said(each.memory.prompt or "") == said(memory.prompt or "") or not {*each.rivals}.isdisjoint(rivals))
         ]
-        left = [each for each in self._trash.read(same) if not each.wrong]
         return [memory, *(each.memory for each in left if not is_called_wrong(self._client, each.memory))]
 
     def of(

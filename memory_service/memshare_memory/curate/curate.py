@@ -274,7 +274,7 @@ class Curate:
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
                 lost = {pair[right.id == one.id].id for pair in pairs}
-                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each])]
+                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each], every)]
                 found = [derived.stale_once(each, "found wrong", right) for each in losing]
                 staying = every.keys() - lost
                 derived.make_stale(child for some in found for child in some if child.id not in staying)
@@ -289,7 +289,7 @@ class Curate:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
             for each in every.values():
                 if each.id in wrong and not self._worths.is_wrong(each):
-                    for copy in derived.with_trashed(each):
+                    for copy in derived.with_trashed(each, every):
                         derived.free(copy, "found wrong")
                     derived.show_again(by_ids(recall.store, [each.id]).values())
         self._compare_again(derived.shown_again)

@@ -556,15 +556,22 @@ def test_a_word_on_what_lies_in_the_trash_reaches_what_was_written_from_it_until
     assert statuses(curate, child) == ["active"]
 
 
-def test_a_decision_reaches_what_was_written_from_a_copy_in_the_trash(
-    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory]
-) -> None:
+@pytest.mark.parametrize("asked", [QUESTION, f"{QUESTION} at all"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_decision_and_its_end_reach_what_was_written_from_a_copy_in_the_trash(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    asked: str, *, is_late: bool,
+) -> None:  # fmt: skip
     wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
-    copy = wrote(QUESTION, MONDAYS.rstrip("."))
+    copy = wrote(asked, MONDAYS.rstrip("."))
     child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    compare(pool, redis_client, copy, right)
+    if is_late:
+        say(curate, right, wrong, right)
     forgetting.forget(Forget(ids=(copy.id,)))
 
-    say(curate, right, wrong, right)
+    if not is_late:
+        say(curate, right, wrong, right)
     assert statuses(curate, child) == ["stale"]
 
     say(curate, None, wrong, right)
