@@ -10,7 +10,8 @@ from uuid import UUID
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
-from memshare_memory.memory import FAILED, Became, Cause, Memory, said
+from memshare_memory.contradictions import Rivals
+from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -63,18 +64,26 @@ class Derived:
         """Memories in the trash."""
         return {item.memory.id: item.memory for item in self._trash.every()}
 
-    def with_trashed(self, memory: Memory, rivals: Collection[UUID]) -> list[Memory]:
-        """A memory, and its copies in the trash, with which it is decided alike: those that answer the same question or
-        contradict one of the same `rivals`, and of which nobody said anything else."""
-        says = (memory.pool, said(memory.answer))
+    def copies_in_trash(self, memory: Memory, rivals: Collection[UUID]) -> list[ForgottenMemory]:
+        """Copies of a memory in the trash that answer the same question or contradict one of the same `rivals`."""
+        says, asked = (memory.pool, said(memory.answer)), said(memory.prompt or "")
         same = [one.id for one in self._trashed.values() if (one.pool, said(one.answer)) == says]
-        left = [
+        return [
             each
             for each in self._trash.read(same)
-            if {*each.wrong} <= {*rivals}
-            and (said(each.memory.prompt or "") == said(memory.prompt or "") or not {*each.rivals}.isdisjoint(rivals))
+            if said(each.memory.prompt or "") == asked or not {*each.rivals}.isdisjoint(rivals)
         ]
-        return [memory, *(each.memory for each in left if not is_called_wrong(self._client, each.memory))]
+
+    def with_trashed(self, memory: Memory, rivals: Collection[UUID]) -> list[Memory]:
+        """A memory, and its copies in the trash of which nobody said anything but of these `rivals`."""
+        left = [each.memory for each in self.copies_in_trash(memory, rivals) if {*each.wrong} <= {*rivals}]
+        return [memory, *(each for each in left if not is_called_wrong(self._client, each))]
+
+    def tell_trash(self, one: Memory, other: Memory, rivals: Mapping[UUID, Rivals]) -> None:
+        """Let copies in the trash of two memories be decided as these are by now."""
+        for each, rival in ((one, other), (other, one)):
+            copies = self.copies_in_trash(each, {rival.id})
+            self._trash.decide(copies, rival.id, rivals.get(each.id, {}).get(rival.id, "contradict"))
 
     def of(
         self,

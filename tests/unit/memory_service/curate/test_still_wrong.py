@@ -576,3 +576,24 @@ def test_a_decision_and_its_end_reach_what_was_written_from_a_copy_in_the_trash(
 
     say(curate, None, wrong, right)
     assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_what_comes_back_is_decided_as_it_was_and_so_is_a_copy_that_came_meanwhile(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    *, is_decided: bool,
+) -> None:  # fmt: skip
+    one, other = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    compare(pool, redis_client, one, other)
+    right = {"right": one.id} if is_decided else {}
+    curate.decide(ConflictDecision(memories=(one.id, other.id), contradict=True, **right))
+    forgetting.forget(Forget(ids=(other.id,)))
+    copy = wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {TUESDAYS}", copy)
+    compare(pool, redis_client, one, copy)
+
+    forgetting.restore(RestoreForgotten(ids=(other.id,)))
+
+    verdict = "right" if is_decided else "confirmed"
+    assert Conflicts(redis_client).rivals("poem", [one.id]) == {one.id: {other.id: verdict, copy.id: verdict}}
+    assert statuses(curate, child) == ["stale" if is_decided else "active"]
