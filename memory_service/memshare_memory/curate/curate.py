@@ -291,10 +291,11 @@ class Curate:
                     conflicts.judge(one.pool, first.id, second.id, verdict)
             elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            for each in every.values():
-                if each.id in wrong and not self._worths.is_wrong(each):
-                    for copy in derived.with_trashed(each, every):
+            for each in (every[name] for name in wrong - conflicts.wrong(one.pool, [*every])):
+                for copy in derived.with_trashed(each, every):
+                    if not self._worths.is_wrong(copy):
                         derived.free(copy, "found wrong")
+                if not self._worths.is_wrong(each):
                     derived.show_again(by_ids(recall.store, [each.id]).values())
             for first, second in pairs:
                 derived.tell_trash(first, second, conflicts.rivals(one.pool, [first.id, second.id], dismissed=True))

@@ -597,3 +597,17 @@ def test_what_comes_back_is_decided_as_it_was_and_so_is_a_copy_that_came_meanwhi
     verdict = "right" if is_decided else "confirmed"
     assert Conflicts(redis_client).rivals("poem", [one.id]) == {one.id: {other.id: verdict, copy.id: verdict}}
     assert statuses(curate, child) == ["stale" if is_decided else "active"]
+
+
+def test_the_end_of_a_decision_reaches_a_copy_in_the_trash_also_where_what_lost_is_called_wrong(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong, right, copy = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS), wrote(QUESTION, MONDAYS.rstrip("."))
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    call_wrong(wrong)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(copy.id,)))
+
+    say(curate, None, wrong, right)
+
+    assert statuses(curate, child) == ["active"]
