@@ -58,6 +58,8 @@ class Worths:
         known, alike = conflicts.rivals(memory.pool, [one.id for one in copies], dismissed=True), list[Memory]()
         for rival in (there := by_ids(store, worth.rivals)):
             verdict: Verdict = next((said for said in _SAID if rival in getattr(worth, said)), "contradict")
+            if verdict != "wrong" and isinstance(worth, ForgottenMemory) and there[rival].has_changed(worth.forgotten):
+                continue
             conflicts.judge(memory.pool, memory.id, rival, verdict)
             for copy in copies if verdict != "contradict" else ():
                 if known.get(copy.id, {}).get(rival) == "contradict":

@@ -122,16 +122,24 @@ class Derived:
         return [memory for memory in found.values() if memory.id != source.id]
 
     def as_it_was(self, memory: Memory) -> Memory:
-        """A rewritten memory: with a text that it had before stale where that was, or rests on what is wrong by now."""
-        if (memory.prompt, memory.answer) not in {(one.prompt, one.answer) for one in memory.history}:
+        """A rewritten memory: with a text that it had before stale where that was, or rests on what is wrong or has
+        changed by now."""
+        then = [one.until for one in memory.history if (one.prompt, one.answer) == (memory.prompt, memory.answer)]
+        if not then:
             return memory
         now, because = time.time(), list(self._worths.with_causes_left(self._recall.store, memory).because)
-        for one in by_ids(self._recall.store, memory.parents).values():
+        gone = {name: self._trashed[name] for name in memory.parents if name in self._trashed}
+        for one in (gone | by_ids(self._recall.store, memory.parents)).values():
             of_one, is_pair = {one.id: one}, not one.is_statement
             if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
-                because += [Cause(memory=one.id, became="found wrong", at=now)] * self._worths.is_wrong(one)
+                is_wrong = self._worths.is_wrong(one) or (one.id in gone and is_called_wrong(self._client, one))
+                because += [Cause(memory=one.id, became="found wrong", at=now)] * is_wrong
                 of_it = one.because if one.status != "active" else ()
                 because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
+                for was in [each for each in one.history if each.until > then[-1]][:1]:
+                    before = one.model_copy(update={"prompt": was.prompt, "answer": was.answer, "history": ()})
+                    if not _keeps_to(memory, before, one):
+                        because.append(Cause(memory=one.id, became="changed", at=was.until))
         first = {(cause.memory, cause.became): cause for cause in reversed(because)}
         status = "stale" if first and memory.status == "active" else memory.status
         return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})

@@ -611,3 +611,40 @@ def test_the_end_of_a_decision_reaches_a_copy_in_the_trash_also_where_what_lost_
     say(curate, None, wrong, right)
 
     assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_text_that_is_back_is_stale_where_its_source_changed_meanwhile_or_is_called_wrong_in_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    *, is_forgotten: bool,
+) -> None:  # fmt: skip
+    source = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", source)
+    if is_forgotten:
+        forgetting.forget(Forget(ids=(source.id,)))
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    if is_forgotten:
+        note_wrong(redis_client, source.answer, word_on(source))
+        forgetting.follow([source.id])
+    else:
+        curate.edit(Edit(id=source.id, answer="Ask at the door."))
+
+    curate.edit(Edit(id=child.id, answer=child.answer))
+
+    assert statuses(curate, child) == ["stale"]
+    if not is_forgotten:
+        curate.edit(Edit(id=source.id, answer=source.answer))
+        assert statuses(curate, child) == ["active"]
+
+
+def test_what_comes_back_contradicts_nothing_that_says_something_else_by_now(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    compare(pool, redis_client, one, other)
+    forgetting.forget(Forget(ids=(other.id,)))
+    curate.edit(Edit(id=one.id, answer="Nobody knows when."))
+
+    forgetting.restore(RestoreForgotten(ids=(other.id,)))
+
+    assert Conflicts(redis_client).rivals("poem", [one.id, other.id]) == {}
