@@ -154,6 +154,10 @@ class Memory(Message):
         """Prompt and answer as they were at a time."""
         return next(((one.prompt, one.answer) for one in self.history if one.until > at), (self.prompt, self.answer))
 
+    def has_changed(self, since: float) -> bool:
+        """True if it says something else than at a time."""
+        return self.text_at(since) != (self.prompt, self.answer)
+
     def freed(self, of: Collection[UUID], became: Became, source: Memory | None = None) -> Memory:
         """This memory, active again if it is stale as this became of those, and for no other reason.
 

@@ -15,7 +15,7 @@ from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
-from memshare_memory.contradictions import CLAIMS, Verdict
+from memshare_memory.contradictions import CLAIMS, Verdict, decide_as_copies
 from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -45,21 +45,29 @@ class Worths:
                 found[one] = CreditSnapshot(arm=arm, given=given.get(one, {}), rivals=tuple(of), **by_word)
         return found
 
-    def put_back(self, store: Store, memory: Memory, worth: CreditSnapshot) -> None:
+    def put_back(self, store: Store, memory: Memory, worth: CreditSnapshot) -> list[Memory]:
         """Give a memory what it had been worth, and link it with those of its rivals that are there.
 
-        What people decided of its copies, or took back, while it was away, is so of it, too.
+        What people decided of its copies, while it was away, is so of it, too, and what they decided of it of copies
+        that came meanwhile: these are returned.
         """
         if worth.arm is not None and self._client.hsetnx(ARMS + memory.pool, str(memory.id), worth.arm):
             self._given.put_back(memory.pool, memory.id, worth.given)
         conflicts, where = self._ranking.conflicts, Where(pool=memory.pool, saying=sayings(memory.answer))
         copies = [one for one in store.page(where, _COPIES).memories if one.id != memory.id]
-        known = conflicts.rivals(memory.pool, [one.id for one in copies], dismissed=True)
-        meanwhile = {rival: said for of in known.values() for rival, said in of.items() if said != "dismissed"}
-        for rival in by_ids(store, worth.rivals):
+        known, alike = conflicts.rivals(memory.pool, [one.id for one in copies], dismissed=True), list[Memory]()
+        for rival in (there := by_ids(store, worth.rivals)):
             verdict: Verdict = next((said for said in _SAID if rival in getattr(worth, said)), "contradict")
-            conflicts.judge(memory.pool, memory.id, rival, meanwhile.get(rival, verdict))
+            if verdict != "wrong" and isinstance(worth, ForgottenMemory) and there[rival].has_changed(worth.forgotten):
+                continue
+            conflicts.judge(memory.pool, memory.id, rival, verdict)
+            for copy in copies if verdict != "contradict" else ():
+                if known.get(copy.id, {}).get(rival) == "contradict":
+                    conflicts.judge(memory.pool, copy.id, rival, verdict)
+                    alike.append(copy)
         conflicts.decide_alike(memory, copies, known)
+        decide_as_copies(store, self._client, memory, there.values())
+        return alike
 
     def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
         """The memories that are there of which people said that one of these is `what` beside them."""
@@ -201,6 +209,14 @@ class Trash:
                 told.append(one.model_copy(update=changes))
         self.put(told)
         return [one.memory for one in told if back.memory.id in one.wrong]
+
+    def decide(self, items: Iterable[ForgottenMemory], rival: UUID, verdict: Verdict) -> None:
+        """Note what people say by now of memories in the trash and of a rival of theirs."""
+        told = []
+        for one in (each for each in items if rival in each.rivals):
+            left = {what: tuple({*getattr(one, what)} - {rival}) for what in _SAID}
+            told.append(one.model_copy(update=left | ({verdict: (*left[verdict], rival)} if verdict in left else {})))
+        self.put(told)
 
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""

@@ -25,6 +25,8 @@ from memshare_broker.wire.messages import Record
 PACKED = b"\x01"  # before what is deflated with these words; JSON never begins with it
 OPINION = "opinion"
 """Field of what somebody said of the answer as a whole."""
+OPINION_BEFORE = "opinion before"
+"""Field of what somebody else had said, in whose place that stands."""
 TAKEN_BACK = "taken back"
 """Field of how often that was taken back."""
 ALSO_HID = "also hid"

@@ -10,7 +10,8 @@ from uuid import UUID
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
-from memshare_memory.memory import FAILED, Became, Cause, Memory, said
+from memshare_memory.contradictions import Rivals
+from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
@@ -63,15 +64,26 @@ class Derived:
         """Memories in the trash."""
         return {item.memory.id: item.memory for item in self._trash.every()}
 
-    def with_trashed(self, memory: Memory) -> list[Memory]:
-        """A memory, and its copies in the trash, with which it is decided alike: those of which nobody said anything
-        else."""
-        says = (memory.pool, said(memory.prompt or ""), said(memory.answer))
-        same = [
-            one.id for one in self._trashed.values() if (one.pool, said(one.prompt or ""), said(one.answer)) == says
+    def copies_in_trash(self, memory: Memory, rivals: Collection[UUID]) -> list[ForgottenMemory]:
+        """Copies of a memory in the trash that answer the same question or contradict one of the same `rivals`."""
+        says, asked = (memory.pool, said(memory.answer)), said(memory.prompt or "")
+        same = [one.id for one in self._trashed.values() if (one.pool, said(one.answer)) == says]
+        return [
+            each
+            for each in self._trash.read(same)
+            if said(each.memory.prompt or "") == asked or not {*each.rivals}.isdisjoint(rivals)
         ]
-        left = [each for each in self._trash.read(same) if not each.wrong]
-        return [memory, *(each.memory for each in left if not is_called_wrong(self._client, each.memory))]
+
+    def with_trashed(self, memory: Memory, rivals: Collection[UUID]) -> list[Memory]:
+        """A memory, and its copies in the trash of which nobody said anything but of these `rivals`."""
+        left = [each.memory for each in self.copies_in_trash(memory, rivals) if {*each.wrong} <= {*rivals}]
+        return [memory, *(each for each in left if not is_called_wrong(self._client, each))]
+
+    def tell_trash(self, one: Memory, other: Memory, rivals: Mapping[UUID, Rivals]) -> None:
+        """Let copies in the trash of two memories be decided as these are by now."""
+        for each, rival in ((one, other), (other, one)):
+            copies = self.copies_in_trash(each, {rival.id})
+            self._trash.decide(copies, rival.id, rivals.get(each.id, {}).get(rival.id, "contradict"))
 
     def of(
         self,
@@ -110,16 +122,24 @@ class Derived:
         return [memory for memory in found.values() if memory.id != source.id]
 
     def as_it_was(self, memory: Memory) -> Memory:
-        """A rewritten memory: with a text that it had before stale where that was, or rests on what is wrong by now."""
-        if (memory.prompt, memory.answer) not in {(one.prompt, one.answer) for one in memory.history}:
+        """A rewritten memory: with a text that it had before stale where that was, or rests on what is wrong or has
+        changed by now."""
+        then = [one.until for one in memory.history if (one.prompt, one.answer) == (memory.prompt, memory.answer)]
+        if not then:
             return memory
         now, because = time.time(), list(self._worths.with_causes_left(self._recall.store, memory).because)
-        for one in by_ids(self._recall.store, memory.parents).values():
+        gone = {name: self._trashed[name] for name in memory.parents if name in self._trashed}
+        for one in (gone | by_ids(self._recall.store, memory.parents)).values():
             of_one, is_pair = {one.id: one}, not one.is_statement
             if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
-                because += [Cause(memory=one.id, became="found wrong", at=now)] * self._worths.is_wrong(one)
+                is_wrong = self._worths.is_wrong(one) or (one.id in gone and is_called_wrong(self._client, one))
+                because += [Cause(memory=one.id, became="found wrong", at=now)] * is_wrong
                 of_it = one.because if one.status != "active" else ()
                 because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
+                for was in [each for each in one.history if each.until > then[-1]][:1]:
+                    before = one.model_copy(update={"prompt": was.prompt, "answer": was.answer, "history": ()})
+                    if not _keeps_to(memory, before, one):
+                        because.append(Cause(memory=one.id, became="changed", at=was.until))
         first = {(cause.memory, cause.became): cause for cause in reversed(because)}
         status = "stale" if first and memory.status == "active" else memory.status
         return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})

@@ -208,7 +208,11 @@ class Curate:
             elif not self._worths.is_wrong(one):
                 derived.free(one, "found wrong")
         again = {right for one in changed.history if said(one.answer) == says for right in one.lost_to}
-        lost_to = tuple(one.id for one in by_ids(store, again).values() if said(one.answer) != says)
+        copies = store.page(Where(pool=changed.pool, saying=sayings(changed.answer)), BATCH).memories
+        known = self._ranking.conflicts.rivals(changed.pool, [one.id for one in copies]).values()
+        taken_back = {rival for of in known for rival, verdict in of.items() if verdict == "contradict"}
+        there = by_ids(store, again - taken_back).values()
+        lost_to = tuple(one.id for one in there if said(one.answer) != says)
         self._worths.put_back(store, changed, CreditSnapshot(rivals=lost_to, wrong=lost_to))
         is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
         derived.follow([changed], {changed.id} if again or (is_back and not self._worths.is_wrong(changed)) else ())
@@ -274,7 +278,7 @@ class Curate:
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
                 lost = {pair[right.id == one.id].id for pair in pairs}
-                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each])]
+                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each], every)]
                 found = [derived.stale_once(each, "found wrong", right) for each in losing]
                 staying = every.keys() - lost
                 derived.make_stale(child for some in found for child in some if child.id not in staying)
@@ -287,11 +291,14 @@ class Curate:
                     conflicts.judge(one.pool, first.id, second.id, verdict)
             elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            for each in every.values():
-                if each.id in wrong and not self._worths.is_wrong(each):
-                    for copy in derived.with_trashed(each):
+            for each in (every[name] for name in wrong - conflicts.wrong(one.pool, [*every])):
+                for copy in derived.with_trashed(each, every):
+                    if not self._worths.is_wrong(copy):
                         derived.free(copy, "found wrong")
+                if not self._worths.is_wrong(each):
                     derived.show_again(by_ids(recall.store, [each.id]).values())
+            for first, second in pairs:
+                derived.tell_trash(first, second, conflicts.rivals(one.pool, [first.id, second.id], dismissed=True))
         self._compare_again(derived.shown_again)
 
     def _compare_again(self, shown_again: Sequence[Memory]) -> None:

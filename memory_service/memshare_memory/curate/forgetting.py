@@ -281,7 +281,7 @@ class Forgetting:
             were_wrong |= {one for one, item in back.items() if item.wrong or item.is_called_wrong}
             derived = Derived(recall, self._client)
             for one, item in back.items():
-                self._worths.put_back(recall.store, came[one], item)
+                lost |= {copy.id: copy for copy in self._worths.put_back(recall.store, came[one], item)}
                 for lost_to_it in self._trash.tell_rivals(item):
                     derived.make_stale(derived.stale_once(lost_to_it, "found wrong"))
             stale = by_ids(recall.store, {one for item in back.values() for one in item.made_stale})

@@ -192,8 +192,8 @@ def promoted_from(backend: Backend, caller: Caller, memory: Memory) -> UUID | No
 def decide_promotion(
     backend: Backend, caller: Caller, memory_id: UUID, decision: Decision = "promote"
 ) -> PromotionReply:
-    """Carry out what a person decides on a proposal; raises `NotFound`, and `Conflict` where somebody was first, or the
-    answer was called wrong in that pool."""
+    """Carry out what a person decides on a proposal; raises `NotFound`, and `Conflict` where somebody was first, the
+    answer was called wrong in that pool, or another memory was found right in its place."""
     promotions, memories = Promotions(backend.redis), backend.client.memories
     with backend.reaching():
         proposal = promotions.of(memory_id)
@@ -203,6 +203,8 @@ def decide_promotion(
     if proposal.said != {"take back": "promoted", "undecided": "refused"}.get(decision):
         by = {None: "", caller.name: " by you"}.get(proposal.by, f" by {proposal.by}")
         raise Conflict(f"It is {proposal.said or 'undecided'}{by}: nothing was done.")
+    if decision == "promote" and (lost_to := found[0].memory.lost_to):
+        raise Conflict(f"A person found {str(lost_to[0])!r} right in its place: nothing was done.")
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         with backend.reaching():

@@ -16,7 +16,7 @@ from memshare.operations.caller import Caller, audit
 from memshare.operations.journeys import as_it_was, sent_at
 from memshare.operations.memories import get
 from memshare_broker.delivery.hops import CREDIT, SETTLE
-from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, TAKEN_BACK, note, noted, unnote
+from memshare_broker.delivery.journey_records import ALSO_HID, OPINION, OPINION_BEFORE, TAKEN_BACK, note, noted, unnote
 from memshare_broker.errors import BadInput, TryAgain
 from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
@@ -73,10 +73,13 @@ def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str
 
 def that_stands(backend: Backend, caller: Caller, journey: JourneyReply, said: Opinion, opinion: Opinion) -> Opinion:
     """The first word on an answer, or of two that call it wrong a curator's, where the other counts for less."""
-    counts_for_less = said.by != caller.name and (not said.hides or said.by == journey.submitter)
+    with backend.reaching():
+        words = [one for one in wrong_answers(backend.redis, journey.answer) if one.journey == journey.id]
+    counts_for_less = said.by != caller.name and not any(one.curated for one in words)
     if not (caller.may("curate") and said.is_wrong and opinion.is_wrong and counts_for_less):
         return said
     with backend.reaching():
+        note(backend.redis, journey.id, OPINION_BEFORE, said.model_dump(mode="json"))
         note(backend.redis, journey.id, OPINION, opinion.model_dump(mode="json"))
     return opinion
 
@@ -89,14 +92,17 @@ def may_take_back(caller: Caller, journey: JourneyReply) -> bool:
 
 def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> FeedbackTaken:
     """Take back what was said of an answer: the memories that it follows, what it became, and those that were hidden as
-    they say the same, are as if it was not. What another word stands on stays hidden for that, and is named."""
+    they say the same, are as if it was not. What another word stands on stays hidden for that, and is named; a word in
+    whose place this one stood stands again."""
     said, pools = journey.opinion, pools_looked_in(backend, journey)
     if said is None:
         raise BadInput("Nobody has said anything of this answer, so there is nothing to take back.")
     if not may_take_back(caller, journey):
         raise Forbidden(f"It takes the right 'curate' to take back what {said.by!r} said.")
-    told = [one for one in journey.memories if journey.feedback.get(one.id) == said.reward]
-    times = times_taken_back(backend, journey.id) + 1
+    with backend.reaching():
+        first = noted(backend.redis, journey.id, OPINION_BEFORE)
+    told = [one for one in journey.memories if journey.feedback.get(one.id) == said.reward and not first]
+    times = times_taken_back(backend, journey.id) + (not first)
     for one in told:
         name = str(derived_id("taken back", journey.id, str(one.id), str(times)))
         shown = one.model_copy(update={"share": None})
@@ -114,7 +120,7 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
         no_longer_wrong(backend.redis, journey.answer or "", wrong, journey.id)
         is_left = any(one.memory == wrong for one in wrong_answers(backend.redis))
         note(backend.redis, journey.id, TAKEN_BACK, times)
-        unnote(backend.redis, journey.id, OPINION, ALSO_HID, *(f"feedback {one.id}" for one in told))
+        unnote(backend.redis, journey.id, OPINION, OPINION_BEFORE, ALSO_HID, *(f"feedback {one.id}" for one in told))
     backend.client.memories.follow_forgotten([wrong, *alike])
     kept_hidden = None
     for memory in hidden:
@@ -126,6 +132,12 @@ def take_back(backend: Backend, caller: Caller, journey: JourneyReply) -> Feedba
         backend.client.memories.edit(Edit(id=wrong, by=caller.name))
     if said.hides:
         _confirm(backend, caller, journey, is_wrong=False)
+    if first:
+        with backend.reaching():
+            note(backend.redis, journey.id, OPINION, first)
+        if (before := Opinion.model_validate(first)).hides:
+            by = Caller(before.by, frozenset({"offer"}))
+            kept_hidden = hold_back(backend, by, journey, pools[0], before) or kept_hidden
     audit(caller, "take feedback back", journey=journey.id, pool=pools[0], memories=len(told))
     return FeedbackTaken(taken=tuple(one.id for one in told), known=(), hidden=kept_hidden)
 

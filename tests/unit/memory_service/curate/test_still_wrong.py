@@ -556,16 +556,95 @@ def test_a_word_on_what_lies_in_the_trash_reaches_what_was_written_from_it_until
     assert statuses(curate, child) == ["active"]
 
 
-def test_a_decision_reaches_what_was_written_from_a_copy_in_the_trash(
-    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory]
-) -> None:
+@pytest.mark.parametrize("asked", [QUESTION, f"{QUESTION} at all"])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_decision_and_its_end_reach_what_was_written_from_a_copy_in_the_trash(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    asked: str, *, is_late: bool,
+) -> None:  # fmt: skip
     wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
-    copy = wrote(QUESTION, MONDAYS.rstrip("."))
+    copy = wrote(asked, MONDAYS.rstrip("."))
     child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    compare(pool, redis_client, copy, right)
+    if is_late:
+        say(curate, right, wrong, right)
     forgetting.forget(Forget(ids=(copy.id,)))
 
-    say(curate, right, wrong, right)
+    if not is_late:
+        say(curate, right, wrong, right)
     assert statuses(curate, child) == ["stale"]
 
     say(curate, None, wrong, right)
     assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_what_comes_back_is_decided_as_it_was_and_so_is_a_copy_that_came_meanwhile(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    *, is_decided: bool,
+) -> None:  # fmt: skip
+    one, other = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    compare(pool, redis_client, one, other)
+    right = {"right": one.id} if is_decided else {}
+    curate.decide(ConflictDecision(memories=(one.id, other.id), contradict=True, **right))
+    forgetting.forget(Forget(ids=(other.id,)))
+    copy = wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {TUESDAYS}", copy)
+    compare(pool, redis_client, one, copy)
+
+    forgetting.restore(RestoreForgotten(ids=(other.id,)))
+
+    verdict = "right" if is_decided else "confirmed"
+    assert Conflicts(redis_client).rivals("poem", [one.id]) == {one.id: {other.id: verdict, copy.id: verdict}}
+    assert statuses(curate, child) == ["stale" if is_decided else "active"]
+
+
+def test_the_end_of_a_decision_reaches_a_copy_in_the_trash_also_where_what_lost_is_called_wrong(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong, right, copy = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS), wrote(QUESTION, MONDAYS.rstrip("."))
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", copy)
+    call_wrong(wrong)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(copy.id,)))
+
+    say(curate, None, wrong, right)
+
+    assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_text_that_is_back_is_stale_where_its_source_changed_meanwhile_or_is_called_wrong_in_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory],
+    *, is_forgotten: bool,
+) -> None:  # fmt: skip
+    source = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", source)
+    if is_forgotten:
+        forgetting.forget(Forget(ids=(source.id,)))
+    curate.edit(Edit(id=child.id, answer="Nobody knows when."))
+    if is_forgotten:
+        note_wrong(redis_client, source.answer, word_on(source))
+        forgetting.follow([source.id])
+    else:
+        curate.edit(Edit(id=source.id, answer="Ask at the door."))
+
+    curate.edit(Edit(id=child.id, answer=child.answer))
+
+    assert statuses(curate, child) == ["stale"]
+    if not is_forgotten:
+        curate.edit(Edit(id=source.id, answer=source.answer))
+        assert statuses(curate, child) == ["active"]
+
+
+def test_what_comes_back_contradicts_nothing_that_says_something_else_by_now(
+    curate: Curate, forgetting: Forgetting, pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    compare(pool, redis_client, one, other)
+    forgetting.forget(Forget(ids=(other.id,)))
+    curate.edit(Edit(id=one.id, answer="Nobody knows when."))
+
+    forgetting.restore(RestoreForgotten(ids=(other.id,)))
+
+    assert Conflicts(redis_client).rivals("poem", [one.id, other.id]) == {}

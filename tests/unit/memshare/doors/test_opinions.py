@@ -87,7 +87,7 @@ def test_a_second_word_on_an_answer_that_followed_no_memory_says_which_word_stan
 
 
 @pytest.mark.parametrize("who", ["ada", "wanda"])
-def test_a_curators_word_takes_the_place_of_one_that_counts_for_less(
+def test_a_curators_word_takes_the_place_of_one_that_counts_for_less_until_it_is_taken_back(
     backend: Backend, tokened: Tokened, memory: MemoryClient, who: str
 ) -> None:
     first, kim = tokened(who, *(("offer",) if who == "ada" else ("offer", "watch"))), tokened("kim", "curate")
@@ -102,6 +102,9 @@ def test_a_curators_word_takes_the_place_of_one_that_counts_for_less(
     assert (said["hidden"], said["stands"]) == (str(became.id), None)
     assert [word.curated for word in wrong_answers(backend.redis, "A light.")] == [True]
     assert first.post("/v1/feedback", json={"journey": "t1", "take_back": True}).status_code == 403
+    assert kim.post("/v1/feedback", json={"journey": "t1", "take_back": True}).status_code == 202
+    assert first.get("/v1/journeys/t1").json()["opinion"]["by"] == who
+    assert memory.get(became.id).status == ("hidden" if who == "ada" else "active")
     assert kim.post("/v1/feedback", json={"journey": "t1", "take_back": True}).status_code == 202
     assert memory.get(became.id).status == "active"
 

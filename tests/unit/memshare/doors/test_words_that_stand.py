@@ -168,3 +168,17 @@ def test_a_word_on_what_lies_in_the_trash_makes_stale_what_was_written_from_it_u
     assert memory.get(child.id).status == "stale"
     said_on_the_page(here, "undecided")
     assert memory.get(child.id).status == "active"
+
+
+def test_what_lost_to_another_memory_is_not_promoted_until_that_is_taken_back(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    both = [remembered(PROMPT, answer=one, pool="mine/ada", submitter="ada")[0] for one in ("a light", "a bell")]
+    memory.restore(both)
+    ids = [str(one.id) for one in both]
+    spaces = Spaces(pools=("mine/ada", "logic"), helped=1)
+    assert Promotions(redis_client).note(both[0], spaces, "ada", "another lamp", checked=False)
+
+    for decision, status in ({"contradict": True, "right": ids[1]}, 409), ({"undecided": True}, 200):
+        here.post("/v1/conflicts", json={"memories": ids, **decision})
+        assert here.post(f"/v1/promotions/{ids[0]}", json={"decision": "promote"}).status_code == status
