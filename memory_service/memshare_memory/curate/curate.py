@@ -212,7 +212,7 @@ class Curate:
             if decided.get(one.id) == "right":
                 return "right"
             verdict = None if one.id in taken_back else then.get(one.id)
-            is_same = verdict == "wrong" or (was is not None and not one.has_changed(was.until))
+            is_same = verdict == "wrong" or (was is not None and said(one.text_at(was.until)[1]) == said(one.answer))
             return verdict if is_same and (verdict != "right" or said(one.answer) == said(before.answer)) else None
 
         for one in (each for each in others.values() if said(each.answer) != says):
