@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import redis
@@ -109,7 +110,8 @@ class Curate:
         """
         for one in new:
             refuse_too_long(self._text_limit, prompt=one.prompt, answer=one.answer)
-        refuse_wrong(self._client, [(one.answer, one.pool, one.prompt) for one in new])
+        embed = partial(self._pool().vector, None)
+        refuse_wrong(self._client, [(one.answer, one.pool, one.prompt) for one in new], embed)
         memories = [
             Memory(
                 id=memory_id(one.pool, one.prompt, one.answer),

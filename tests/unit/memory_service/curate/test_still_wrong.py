@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 import redis
@@ -228,6 +229,23 @@ def test_nobody_brings_in_what_was_called_wrong(
     assert shown(recall) == []
     curate.add(given[:1])
     assert shown(recall) == [TUESDAYS]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "is_taken"),
+    [
+        (f"{QUESTION} now", MONDAYS, False),
+        ("Who paints the whale", MONDAYS, True),
+        (f"{QUESTION} now", "On Mondays.", True),  # few words, which may be right for another question
+    ],
+)
+def test_nobody_brings_in_what_was_called_wrong_for_a_like_question(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, prompt: str, answer: str, is_taken: bool
+) -> None:
+    call_wrong(wrote(QUESTION, answer))
+
+    with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
+        curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)])
 
 
 def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_meanwhile(
