@@ -66,8 +66,14 @@ class Bodies:
                     if not isinstance(one, str):
                         text = fault = ""
                         try:
-                            text = await run_in_threadpool(read, one.filename or "The file", await one.read())
-                            _refuse_too_long(one.filename, text, largest)
+                            raw = await one.read()
+                            text = await run_in_threadpool(read, one.filename or "The file", raw)
+                            if (size := len(text.encode())) > max(len(raw), largest):  # a document's
+                                text = ""
+                                raise BadInput(
+                                    f"{one.filename} has {size:,} bytes as statements, and at most {largest:,} are "
+                                    "taken: split it in two."
+                                )
                         except BadInput as error:
                             fault = str(error)
                         pairs += [(field, text), (f"{field} name", one.filename or ""), (f"{field} fault", fault)]
@@ -125,12 +131,6 @@ def _refuse_too_large(size: int, most: int, *, sure: bool = False) -> None:
             "taken: split it into several. A file of memories of any size is taken by `memshare memories import FILE` "
             "where memshare runs."
         )
-
-
-def _refuse_too_long(name: str | None, text: str, most: int) -> None:
-    """Raise `BadInput` for lines that could be looked at, and not sent back to be brought in."""
-    if (size := len(text.encode()) + text.count("\n")) > most - 10_000:  # forms end lines with two bytes
-        raise BadInput(f"{name} has {size:,} bytes as lines, and {most - 10_000:,} are taken: split it in two.")
 
 
 def _decoded(name: str, raw: bytes) -> str:

@@ -109,7 +109,10 @@ def parse(
     """
     limits = {"seconds": SECONDS[kind], "memory": MEMORY}
     request = {"source": source, "kind": kind, "charset": charset, "most": most, "whole": whole, **limits}
-    answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
+    try:
+        answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
+    except GiveUp as error:
+        raise GiveUp(f"{error}{' Split it, or save it as text (.txt).' * whole}", error.reason) from error
     return answer["title"], answer["text"]
 
 

@@ -19,13 +19,12 @@ from memshare_broker.errors import GiveUp
 
 MAX_HTML = 4_000_000
 """Bytes or characters of HTML that are looked at. What they cost is bounded by the process that reads them."""
-SPLIT = "Split it, or save it as text (.txt)."
 
 
 def _leave_out(said: str, *, whole: bool) -> None:
     """Log what is not read of a source; raises `GiveUp` where it is to be read as a whole."""
     if whole:
-        raise GiveUp(f"{said} {SPLIT}", "too long")
+        raise GiveUp(said, "too long")
     log.warning(said)
 
 
