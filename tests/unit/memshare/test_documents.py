@@ -46,6 +46,8 @@ def test_what_cannot_be_taken_as_a_whole_is_refused_with_the_limit_and_what_to_d
         statements(tmp_path, "a.pdf", long.getvalue())
     with pytest.raises(BadInput, match=r"4,000,000 .*Split it, or save it as text \(\.txt\)"):
         statements(tmp_path, "a.html", "<p>words</p>" * (MAX_HTML // 12 + 9))
+    with pytest.raises(BadInput, match=r"255 tags in each other"):
+        statements(tmp_path, "a.html", f"<html>{'<div>Dogs stay out.' * 300}</html>")
 
 
 def test_the_paragraphs_of_a_pdf_are_told_by_its_lines(tmp_path: Path) -> None:

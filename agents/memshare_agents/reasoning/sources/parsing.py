@@ -49,6 +49,8 @@ def html_text(html: bytes | str, source: str = "", *, whole: bool = False) -> tu
         tree = load_html(b"<html><body>" + html + b"</body></html>")
     if tree is None:
         return "", ""
+    if any("Excessive depth" in one.message for one in tree.getroottree().parser.error_log):
+        _leave_out(f"{source!r} has more than 255 tags in each other: what is further in is not read.", whole=whole)
     title = tree.findtext(".//title") or tree.findtext(".//h1") or ""
     if whole:
         for one in (found for path in _UNSEEN for found in tree.xpath(path)):
