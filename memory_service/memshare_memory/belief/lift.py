@@ -270,7 +270,8 @@ class Tried(Message):
         """The number that is shown, and of each how many tasks were, and what they did beside the usual one."""
         known = self.beside_usual.items() if self.is_fair else ()
         beside = {
-            at: f": {one:+.1f} points ({low:+.1f} to {high:+.1f}) beside {USUAL}" for at, (one, low, high) in known
+            at: f": {points:+.1f} points ({low:+.1f} to {high:+.1f}) beside {USUAL}"
+            for at, (points, low, high) in known
         }
         said = [f"{at} in {count:,}{beside.get(at, '')}" for at, count in sorted(self.tasks.items())]
         return f"{self.best}{self.verdict and ': '}{self.verdict}; tasks with {', '.join(said)}"
@@ -344,9 +345,9 @@ def _rows(client: redis.Redis, pool: str) -> dict[tuple[str, str], list[Side]]:
     return rows
 
 
-def _beside(one: Side, other: Side) -> tuple[float, float, float]:
+def _beside(side: Side, other: Side) -> tuple[float, float, float]:
     """The difference of two sides and the ends of its interval."""
-    points, reach = one.mean - other.mean, T_LEAST * sqrt(sum(squared_errors(one, other)))
+    points, reach = side.mean - other.mean, T_LEAST * sqrt(sum(squared_errors(side, other)))
     return points, points - reach, points + reach
 
 
