@@ -262,8 +262,10 @@ def print_paired(exams: Mapping[Exam, DemoStage], seed: int) -> None:
 def _in_words(gain: Gain | None) -> str:
     if gain is None:
         return ""
-    between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
-    return f"{100 * gain.share:+.0f}{between} {gain.won}:{gain.lost}"
+    ends = [] if gain.low is None else [100 * gain.low, 100 * (gain.high or 0)]
+    places = 1 if any(abs(end) <= 0.5 for end in ends) else 0  # else it could not be told on which side of 0 it lies
+    between = ends and f" ({' to '.join(f'{end:.{places}f}' for end in ends)})"
+    return f"{100 * gain.share:+.0f}{between or ''} {gain.won}:{gain.lost}"
 
 
 def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
