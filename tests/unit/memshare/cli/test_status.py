@@ -7,7 +7,8 @@ import os
 import signal
 import socket
 import time
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,7 @@ from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_script import Answer, in_turn
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
+from tests.support.full_redis import full_disk, full_memory
 from tests.support.terminal import Terminal
 
 
@@ -50,15 +52,22 @@ def end_calls(client: redis.Redis, outcome: Outcome, number: int) -> None:
         limit.leave(Permit("call", "openai:small\x1fanswers\x1ftext", 1, overdue=False, joined=0), outcome, 0)
 
 
-def test_a_redis_without_room_is_said(terminal: Terminal, redis_client: redis.Redis) -> None:
-    redis_client.config_set("maxmemory", 1)
-    try:
+@pytest.mark.parametrize(("full_of", "why"), [(full_memory, "used memory > 'maxmemory'"), (full_disk, "MISCONF")])
+def test_a_redis_without_room_is_said_and_what_is_there_is_read(
+    full_of: Callable[[redis.Redis], AbstractContextManager[None]],
+    why: str,
+    terminal: Terminal,
+    redis_client: redis.Redis,
+) -> None:
+    task = terminal.run("submit", "poem", "red lamp").stdout.split()[-1]
+    with full_of(redis_client):
         said = terminal.run("status").stdout
-    finally:
-        redis_client.config_set("maxmemory", 0)
+        trace = terminal.run("trace", task).stdout
+        terminal.run("dead", "list")
 
     assert "Redis takes no writes" in said
-    assert "maxmemory" in said
+    assert why in said
+    assert "red lamp" in trace
 
 
 @pytest.mark.parametrize("outcome", ["slow", "refused", "misfit", "away", "other"])
