@@ -22,7 +22,7 @@ from memshare.client.replies import StatusReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.listings import status
-from memshare_broker.app import MOST_LESSONS
+from memshare_broker.app import MOST_LESSONS, lists_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry, open_key
 from memshare_broker.errors import GiveUp, NotYet, TryAgain, Unreachable
@@ -50,6 +50,26 @@ def end_calls(client: redis.Redis, outcome: Outcome, number: int) -> None:
     limit = ServerLimit(client, "http://127.0.0.1:8099/v1", "openai:small", "answers", timeout=10)
     for _ in range(number):
         limit.leave(Permit("call", "openai:small\x1fanswers\x1ftext", 1, overdue=False, joined=0), outcome, 0)
+
+
+def test_a_task_that_is_nowhere_is_told_until_it_is_sent_again(terminal: Terminal, redis_client: redis.Redis) -> None:
+    task = terminal.run("submit", "poem", "red lamp").stdout.split()[-1]
+    assert "It waits in a queue" in terminal.run("trace", task).stdout
+
+    redis_client.delete(*lists_of("poem"))
+    redis_client.zadd(open_key("poem"), {task: time.time() - 30})
+
+    assert "sent again at" in terminal.run("trace", task).stdout
+    assert "sent again at" in terminal.run("status").stdout
+
+
+def test_who_waits_is_told_that_calls_of_the_model_time_out(terminal: Terminal, redis_client: redis.Redis) -> None:
+    terminal.environment["MEMSHARE_MODEL"] = "openai:small"
+    end_calls(redis_client, "slow", 3)
+
+    said = terminal.run("submit", "poem", "red lamp", "--wait", "--timeout", "4", code=None).stderr
+
+    assert "3 of the last 3 calls of openai:small timed out" in said
 
 
 @pytest.mark.parametrize(("full_of", "why"), [(full_memory, "used memory > 'maxmemory'"), (full_disk, "MISCONF")])
