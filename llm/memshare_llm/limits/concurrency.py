@@ -76,6 +76,7 @@ WHY_FAILED: dict[str, Outcome] = {
     "content filter": "filtered",
     "refused": "declined",
     "credentials": "unauthorized",
+    "quota": "unauthorized",
     "server error": "broken",
 }
 

@@ -81,7 +81,7 @@ FAILURES = {
     "away": "found no server",
     "filtered": "were refused: content filter",
     "declined": "were refused by its server",
-    "unauthorized": "were refused: the key, or its account (credentials)",
+    "unauthorized": "were refused: the key, or its account (credentials or quota)",
     "broken": "met an error of its server",
 }
 

@@ -62,7 +62,8 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         ledger = backend.client.ledger
         states = queue_states(backend.redis, served)
         seen = {name: state for name, state in states.items() if caller.pools is None or name in cards}
-        missed = [one for name in seen for one in lost(backend.redis, name, backend.settings.lost_after)]
+        taken = [name for name, state in seen.items() if state.open > state.waiting + state.parked]
+        missed = [one for name in taken for one in lost(backend.redis, name, backend.settings.lost_after)]
         queues = _queues(seen, ledger.parked.all() + missed, workers)
         graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}

@@ -128,7 +128,7 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
         (Answer(status=400, code="content_filter"), "were refused: content filter"),
         (Answer(finish_reason="content_filter"), "were refused: content filter"),
         (Answer(status=422), "were refused by its server"),
-        (Answer(status=401), "were refused: the key, or its account (credentials)"),
+        (Answer(status=401), "were refused: the key, or its account (credentials or quota)"),
         (Answer(status=500), "met an error of its server"),
     ],
 )
