@@ -185,8 +185,11 @@ def lost(client: redis.Redis, queue: str, lease: float) -> list[Parked]:
     silent = _unseen_since(client, queue, now - INTERVAL) - set(map(str, parked))
     missed = sorted(_nowhere(client, silent - set(_waiting(client, queue))))
     seen = client.zmscore(open_key(queue), missed) if missed else []
-    untils = [(max(at + lease, now) + INTERVAL, one) for one, at in zip(missed, seen, strict=True) if at is not None]
-    return [Parked(id=one, queue=queue, until=until, why=_lost(until), hold="lost") for until, one in sorted(untils)]
+    still = [
+        (at + lease, name) for name, at in zip(missed, seen, strict=True) if at is not None and at <= now - INTERVAL
+    ]
+    untils = [(max(until, now) + INTERVAL, name) for until, name in sorted(still)]
+    return [Parked(id=name, queue=queue, until=until, why=_lost(until), hold="lost") for until, name in untils]
 
 
 def _lost(until: float) -> str:

@@ -177,11 +177,14 @@ class Client:
         with reaching(self.settings.redis):
             return nearness(self._redis, pool, self.settings.near_enough)
 
-    def journey(self, task_id: str) -> Journey:
-        """The journey of a task so far; raises `BadInput` for an unknown id."""
+    def journey(self, task_id: str, *, search: bool = False) -> Journey:
+        """The journey of a task so far; raises `BadInput` for an unknown id.
+
+        With `search` it says of one that is in no queue and at no worker until when it `waits`.
+        """
         with reaching(self.settings.redis):
             journey = read_journey(self.ledger, task_id)
-            if journey.message is None or journey.waits or self.ledger.is_in_hand(journey.message):
+            if not search or journey.message is None or journey.waits or self.ledger.is_in_hand(journey.message):
                 return journey
             queues = [entry.queue for entry in self.ledger.open_of([journey.message])]
             nowhere = {one.id: one for queue in queues for one in lost(self._redis, queue, self.settings.lost_after)}

@@ -152,5 +152,5 @@ def _what_it_waits_for(client: Client, agent: str, task_id: str) -> Iterator[str
     card = client.agents().get(agent)
     if card and (said := failing_models(client.last_calls()).get(card.model or "")):
         yield said
-    if (waits := client.journey(task_id).waits) is not None:
+    if (waits := client.journey(task_id, search=True).waits) is not None:
         yield f"It waits: {waits.why}"
