@@ -77,6 +77,7 @@ def test_what_only_reads_is_answered_while_redis_is_full(
         return {path: client.get(path).status_code for path in asked}
 
     ada = tokened("ada", "admin", pools=None)
+    ada.cookies.set("memshare_note", "of the last form")
     with full_of(redis_client):
         full = statuses(ada)
         refused = ada.post("/v1/tasks", json=FORMS["tasks"])
