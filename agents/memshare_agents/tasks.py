@@ -154,7 +154,8 @@ class AnswerStage:
             notes=said.notes,
             instructions_version=kind.version,
         )
-        log.info("Answered with %d memories.", len(said.shown), extra=ids(task_id=journey, agent=self.agent.name))
+        shown = "1 memory" if len(said.shown) == 1 else f"{len(said.shown)} memories"
+        log.info("Answered with %s.", shown, extra=ids(task_id=journey, agent=self.agent.name))
         counted = self._counted(recalls, said)
         judged = self._judged(journey, task, said)
         if said.verified:

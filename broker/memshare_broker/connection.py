@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import ssl
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ from memshare_broker.settings_file import SCHEME, parse_sentinels
 log = logging.getLogger(__name__)
 
 DOWN = (exceptions.ConnectionError, exceptions.TimeoutError)
+_SCRIPT = re.compile(r",? script: .*on @user_script\S*")  # of no use to a person
 T = TypeVar("T")
 
 MOST_CONNECTIONS = 10_000
@@ -46,7 +48,6 @@ def connect(url: str, *, tries: int = 8, timeout: float = 30) -> redis.Redis:
         "decode_responses": True,
         "socket_timeout": timeout,
         "socket_connect_timeout": min(timeout, 5),
-        "health_check_interval": 25,
         "max_connections": MOST_CONNECTIONS,
         "retry": _WhereItMayHelp(ExponentialWithJitterBackoff(base=0.1, cap=2), tries),
         "retry_on_error": list(DOWN),
@@ -88,9 +89,11 @@ def unreachable(url: str, error: Exception) -> Unreachable:
     if isinstance(fault, exceptions.AuthenticationError):
         return Unreachable(f"Redis at {address(url)} {_login_fault(url)}")
     if isinstance(fault, exceptions.ResponseError):
-        is_full = isinstance(fault, exceptions.OutOfMemoryError) or str(fault).startswith("MISCONF")
-        hint = " Make room for it, on its disk or in memory; everything then goes on by itself." if is_full else ""
-        return Unreachable(f"Redis at {address(url)} refuses: {fault}{hint}")
+        said = _SCRIPT.sub("", str(fault))
+        hint = (
+            "Make room for it, on its disk or in memory; everything then goes on by itself." if is_full(fault) else ""
+        )
+        return Unreachable(f"Redis at {address(url)} refuses: {said} {hint}".rstrip())
     if isinstance(fault, NoTls):
         return Unreachable(
             f"Redis at {address(url)} does not speak TLS. Where its port is a plain one, write redis:// in place "
@@ -107,11 +110,16 @@ def unreachable(url: str, error: Exception) -> Unreachable:
     return Unreachable(f"Redis does not answer at {address(url)}. {start}")
 
 
+def is_full(error: Exception) -> bool:
+    """True if Redis takes no writes, for want of memory or of room on its disk; it reads all the same."""
+    return isinstance(error, exceptions.OutOfMemoryError) or str(error).startswith("MISCONF")
+
+
 def is_outage(error: Exception) -> bool:
     """True if Redis may do later what it does not do now: it is away, has no room, or waits for another Redis."""
-    if isinstance(error, (*DOWN, exceptions.OutOfMemoryError, exceptions.ReadOnlyError, exceptions.ClusterDownError)):
+    if isinstance(error, (*DOWN, exceptions.ReadOnlyError, exceptions.ClusterDownError)) or is_full(error):
         return True
-    return isinstance(error, exceptions.ResponseError) and str(error).startswith(("MISCONF", "NOREPLICAS"))
+    return isinstance(error, exceptions.ResponseError) and str(error).startswith("NOREPLICAS")
 
 
 def wait_for_redis(url: str) -> None:

@@ -16,6 +16,7 @@ Reason = Literal[
     "busy",
     "store",
     "credentials",
+    "quota",
     "unknown model",
     "no model",
     "refused",

@@ -223,6 +223,7 @@ class Trash:
         """Keep memories; one that is there already is kept as it is now."""
         for start in range(0, len(items), _AT_ONCE):
             with self._client.pipeline() as change:
+                change.zremrangebyscore(INDEX, 0, time.time())
                 for item in items[start : start + _AT_ONCE]:
                     change.set(f"{_ITEM}{item.memory.id}", pack(item.model_dump_json()), exat=int(item.until))
                     change.zadd(INDEX, {str(item.memory.id): item.until})
@@ -230,8 +231,7 @@ class Trash:
 
     def ids(self, prefix: str = "") -> list[UUID]:
         """The forgotten memories whose id begins with a prefix, the last one forgotten first."""
-        self._client.zremrangebyscore(INDEX, 0, time.time())
-        found = map(str, self._client.zrange(INDEX, 0, -1, desc=True))
+        found = map(str, self._client.zrevrangebyscore(INDEX, "+inf", time.time()))
         return [UUID(one) for one in found if one.startswith(prefix)]
 
     def read(self, ids: Sequence[UUID]) -> Iterator[ForgottenMemory]:

@@ -169,6 +169,34 @@ def _sweep_queue(
         yield message_id
 
 
+def lost(client: redis.Redis, queue: str, lease: float) -> list[Parked]:
+    """The messages of a queue that are in it no more and at no worker, and until when. The next one comes first."""
+    taken = list(map(str, client.hkeys(schema.INCARNATIONS)))
+    now = _now(client)
+    with client.pipeline(transaction=False) as ask:
+        ask.zcard(open_key(queue))
+        ask.zinter([schema.PARKED, open_key(queue)])
+        ask.zmscore(open_key(queue), ["", *taken])
+        for name in lists_of(queue):
+            ask.llen(name)
+        opened, parked, at_workers, *in_lists = ask.execute()
+    if opened <= len(parked) + sum(at is not None for at in at_workers) + sum(in_lists):
+        return []  # a long queue is not read through for nothing
+    silent = _unseen_since(client, queue, now - INTERVAL) - set(map(str, parked))
+    missed = sorted(_nowhere(client, silent - set(_waiting(client, queue))))
+    seen = client.zmscore(open_key(queue), missed) if missed else []
+    still = [
+        (at + lease, name) for name, at in zip(missed, seen, strict=True) if at is not None and at <= now - INTERVAL
+    ]
+    untils = [(max(until, now) + INTERVAL, name) for until, name in sorted(still)]
+    return [Parked(id=name, queue=queue, until=until, why=_lost(until), hold="lost") for until, name in untils]
+
+
+def _lost(until: float) -> str:
+    at = time.strftime("%H:%M:%S UTC", time.gmtime(until))
+    return f"It is in no queue and at no worker, as after a failure of Redis: it is sent again at {at}, at the latest."
+
+
 def _now(client: redis.Redis) -> float:
     seconds, microseconds = client.time()
     return float(seconds + microseconds / 1e6)

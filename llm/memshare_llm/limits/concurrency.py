@@ -76,6 +76,7 @@ WHY_FAILED: dict[str, Outcome] = {
     "content filter": "filtered",
     "refused": "declined",
     "credentials": "unauthorized",
+    "quota": "unauthorized",
     "server error": "broken",
 }
 
@@ -99,7 +100,7 @@ class ServerLimit:
     def __init__(self, client: redis.Redis, server: str, model: str, lane: Lane, *, timeout: float) -> None:
         state = f"{STATE}{server}"
         self.server, self.model, self.lane = server, model, lane
-        self._client = client
+        self.client = client
         self._state, self._calls, self._waiting = state, f"{state}:calls", f"{state}:waiting"
         self._lasts = timeout + GRACE
 
@@ -110,7 +111,7 @@ class ServerLimit:
         """
         key = _SEPARATOR.join((self.model, self.lane, kind))
         granted, *told = ENTER_SERVER(
-            self._client,
+            self.client,
             state=self._state,
             calls=self._calls,
             waiting=self._waiting,
@@ -139,7 +140,7 @@ class ServerLimit:
 
     def is_wanted(self) -> bool:
         """True if somebody waits for this server, or for a reply of it, and it can do few calls at once."""
-        with self._client.pipeline(transaction=False) as ask:
+        with self.client.pipeline(transaction=False) as ask:
             ask.hget(self._state, "limit")
             ask.zrange(self._calls, 0, -1)
             ask.zrange(self._waiting, 0, -1)
@@ -152,17 +153,17 @@ class ServerLimit:
         One looks after the other, however many wait: with all of them every few seconds, 240 messages took half a
         processor, on which the model was, too.
         """
-        limit = max(1.0, float(self._client.hget(self._state, "limit") or 1))
-        turn, now = self._client.hincrbyfloat(self._state, "turn", APART / limit), time.time()
+        limit = max(1.0, float(self.client.hget(self._state, "limit") or 1))
+        turn, now = self.client.hincrbyfloat(self._state, "turn", APART / limit), time.time()
         if turn != (kept := min(max(turn, now + SOON), now + LATER)):
-            self._client.hset(self._state, "turn", kept)
+            self.client.hset(self._state, "turn", kept)
         return kept - now + random.uniform(0, APART)
 
     def leave(self, permit: Permit, outcome: Outcome, pace: float, wait: float = 0.0) -> None:
         """End a call that took `pace` seconds for a unit of work, 0 where not known. One that fits lets go on at once
         what the breaker held back. For `wait` seconds, five minutes at most, the model is to be left alone."""
         closes = LEAVE_SERVER(
-            self._client,
+            self.client,
             state=self._state,
             calls=self._calls,
             rank=RANKS[self.lane],
@@ -176,7 +177,7 @@ class ServerLimit:
             wait=wait,
         )
         if closes:
-            ParkedMessages(self._client).wake_held(_held_by(permit.kind))
+            ParkedMessages(self.client).wake_held(_held_by(permit.kind))
 
 
 def _held_by(kind: str) -> str:
@@ -287,7 +288,9 @@ class ConcurrencyLimited(ChatAround):
         call_id, deadline = uuid4().hex, time.monotonic() + self._patience
         while (permit := self._limit.enter(call_id, kind)) is None:
             if time.monotonic() >= deadline:
-                words = f"The server of {self.name} has as many requests as it can do at once."
+                last = next(iter(last_calls(self._limit.client).get(self._limit.model, ())), "fit")
+                slow = ", and its last call timed out" if last == "slow" else ""
+                words = f"The server of {self.name} has as many requests as it can do at once{slow}."
                 raise NotYet(words, self._limit.turn(), hold=f"server {self.name}")
             with self._ended:
                 self._ended.wait(random.uniform(0.5, 1.5) * LOOK_AGAIN)

@@ -72,7 +72,7 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     words, codes = _words(response.content.decode("utf-8", "replace"))
     message = f"{model} answered {status}: {words}"
     if codes & _SPENT:
-        return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "credentials")
+        return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "quota")
     if status == 429 and _TOO_LARGE.search(words):
         return GiveUp(message, "too long")
     if status >= 500 or status < 300 or status in _PASSING:

@@ -18,6 +18,7 @@ from memshare_broker.delivery.hops import ANSWER, NextMessage
 from memshare_broker.delivery.journey_records import OPINION, OutcomeRecord, noted, read_outcomes
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.submission import Cancelling, Submission, cancel_journey, ended, hand_in
+from memshare_broker.delivery.sweeper import lost
 from memshare_broker.errors import BadInput, TryAgain, Unreachable
 from memshare_broker.presence import AgentCard, Presence, present
 from memshare_broker.settings import Settings, load_settings
@@ -26,6 +27,7 @@ from memshare_broker.wire.grades import Opinion
 from memshare_broker.wire.messages import AgentTask, derived_id
 from memshare_broker.wire.same_text import refuse_half_characters
 from memshare_broker.wire.signing import open_signer
+from memshare_llm.limits.concurrency import last_calls
 from memshare_llm.limits.usage import day_of
 from memshare_memory.admit.seeds import seeds_mean
 from memshare_memory.door.client import MemoryClient
@@ -175,10 +177,18 @@ class Client:
         with reaching(self.settings.redis):
             return nearness(self._redis, pool, self.settings.near_enough)
 
-    def journey(self, task_id: str) -> Journey:
-        """The journey of a task so far; raises `BadInput` for an unknown id."""
+    def journey(self, task_id: str, *, search: bool = False) -> Journey:
+        """The journey of a task so far; raises `BadInput` for an unknown id.
+
+        With `search` it says of one that is in no queue and at no worker until when it `waits`.
+        """
         with reaching(self.settings.redis):
-            return read_journey(self.ledger, task_id)
+            journey = read_journey(self.ledger, task_id)
+            if not search or journey.message is None or journey.waits or self.ledger.is_in_hand(journey.message):
+                return journey
+            queues = [entry.queue for entry in self.ledger.open_of([journey.message])]
+            nowhere = {one.id: one for queue in queues for one in lost(self._redis, queue, self.settings.lost_after)}
+            return journey.model_copy(update={"waits": nowhere.get(journey.message)})
 
     def journeys(self, task_ids: Sequence[str]) -> list[Journey]:
         """The journeys of several tasks so far, read at once; unknown ids are left out."""
@@ -207,6 +217,11 @@ class Client:
         """Every agent that this machine's roster has or a worker has announced, by name."""
         announced = {card.name: card for worker in self.workers() for card in worker.agents}
         return self._cards | announced
+
+    def last_calls(self) -> dict[str, list[str]]:
+        """How the last calls of each model ended, the newest first."""
+        with reaching(self.settings.redis):
+            return last_calls(self._redis)
 
     def workers(self) -> list[Presence]:
         """The workers that are there."""

@@ -11,7 +11,7 @@ import redis
 from memshare.client.client import INTERACTIVE, Client
 from memshare.client.rest.calls.decisions import Contradiction
 from memshare_broker.app import MOST_LESSONS, TRAINER_QUEUE
-from memshare_broker.connection import reaching
+from memshare_broker.connection import is_full, reaching
 from memshare_broker.delivery.hops import SCORE, SETTLE
 from memshare_broker.delivery.ledger import count_open
 from memshare_broker.errors import BadInput
@@ -81,7 +81,7 @@ FAILURES = {
     "away": "found no server",
     "filtered": "were refused: content filter",
     "declined": "were refused by its server",
-    "unauthorized": "were refused: the key, or its account (credentials)",
+    "unauthorized": "were refused: the key, or its account (credentials or quota)",
     "broken": "met an error of its server",
 }
 
@@ -102,13 +102,16 @@ def failing_models(calls: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def no_room(client: redis.Redis) -> tuple[str, ...]:
-    """A sentence where Redis has no room for another key."""
+    """A sentence where Redis has no room for another key, in memory or on its disk."""
     try:
         with suppress(redis.exceptions.NoPermissionError):
             client.set("memshare:health", 1, ex=60)
-    except redis.exceptions.OutOfMemoryError as error:
+    except redis.exceptions.ResponseError as error:
+        if not is_full(error):
+            raise
         said = "Redis takes no writes, as it is full: new tasks and changes are refused, and open tasks wait; what is"
-        return (f"{said} there can be read. Raise its maxmemory, or free some of it; then all goes on. ({error})",)
+        mend = "Make room for it, on its disk or in memory (maxmemory); then all goes on."
+        return (f"{said} there can be read. {mend} ({error})",)
     return ()
 
 

@@ -88,7 +88,7 @@ def connected(settings: Settings) -> Iterator[redis.Redis]:
     """A client of Redis, which runs while the block does; raises `Unreachable` when it stops answering."""
     with redis_running(settings), contextlib.closing(connect(settings.redis)) as client:
         try:
-            client.ping()
+            _ask(client)
             yield client
         except DOWN:
             with reaching(settings.redis):
@@ -98,6 +98,12 @@ def connected(settings: Settings) -> Iterator[redis.Redis]:
 def _answers(settings: Settings) -> bool:
     with contextlib.closing(connect(settings.redis, tries=0)) as client:
         try:
-            return bool(client.ping())
+            _ask(client)
         except (redis.RedisError, OSError):
             return False
+        return True
+
+
+def _ask(client: redis.Redis) -> None:
+    """Read something: a PING is refused where the disk is full."""
+    client.exists("memshare:health")

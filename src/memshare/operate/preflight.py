@@ -54,6 +54,8 @@ def _try(settings: Settings, name: str) -> list[str]:
     except TryAgain as error:
         return [f"{asked.address} is not ready, and tasks wait until it is: {error}"]
     except GiveUp as error:
+        if error.reason == "quota":
+            return [f"Tasks are given up until the quota at {asked.address} is there again: {error}"]
         of = f"the model {name!r} of {_origin(settings, name)}: {str(error).rstrip('.')}."
         if error.reason == "credentials":
             key = "the key in OPENAI_API_KEY" if os.environ.get("OPENAI_API_KEY", "").strip() else "calls without a key"

@@ -13,6 +13,7 @@ from limits.strategies import FixedWindowRateLimiter, SlidingWindowCounterRateLi
 from memshare.client.errors import TooManyRequests
 from memshare.operations.caller import Caller
 from memshare_broker.app import PRIORITY_STEPS
+from memshare_broker.connection import is_full
 from memshare_broker.delivery.ledger import Ledger
 from memshare_llm.limits.rate_limits import MINUTE, PREFIX, free_in
 
@@ -108,7 +109,9 @@ class RequestLimit:
             return
         try:
             has_room = self._limiter.hit(item, "door", who)
-        except redis.exceptions.OutOfMemoryError:  # then nothing is counted, for what is there can be read
+        except redis.exceptions.ResponseError as error:  # then nothing is counted, for what is there can be read
+            if not is_full(error):
+                raise
             has_room = self._limiter.test(item, "door", who)
         if has_room:
             return

@@ -162,9 +162,9 @@ def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
     """
     try:
         try:
-            journey = backend.client.journey(journey_id)
+            journey = backend.client.journey(journey_id, search=True)
         except BadInput:  # looked up last, as that reads every key there is
-            journey = backend.client.journey(find_task(backend.client, journey_id))
+            journey = backend.client.journey(find_task(backend.client, journey_id), search=True)
     except BadInput as error:
         raise _unknown(journey_id) from error
     if not is_seen(backend, caller, journey):

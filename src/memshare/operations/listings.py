@@ -41,6 +41,7 @@ from memshare.operations.operating import pool_of_letter
 from memshare.operations.serving import serves
 from memshare_agents.roster import load_roster
 from memshare_broker.delivery.ledger import QueueState, queue_states
+from memshare_broker.delivery.sweeper import lost
 from memshare_broker.errors import BadInput
 from memshare_broker.presence import Presence
 from memshare_broker.wire.forms import Label
@@ -61,7 +62,9 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         ledger = backend.client.ledger
         states = queue_states(backend.redis, served)
         seen = {name: state for name, state in states.items() if caller.pools is None or name in cards}
-        queues = _queues(seen, ledger.parked.all(), workers)
+        taken = [name for name, state in seen.items() if state.open > state.waiting + state.parked]
+        missed = [one for name in taken for one in lost(backend.redis, name, backend.settings.lost_after)]
+        queues = _queues(seen, ledger.parked.all() + missed, workers)
         graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)

@@ -154,8 +154,8 @@ def _why(found: Found, known: Credibility, least: float) -> str:
     parts = [f"{about} is {'' if found.similarity >= least else 'not much '}like this one ({found.similarity:.2f})"]
     if memory.score is not None:
         parts.append(f"its answer was graded {memory.score:.0f} of 100")
-    told = f"its credibility is {known.p:.2f} from" if memory.is_statement else "it was shown before"
-    parts.append(f"{told} {counted(known.credits, 'verdict')}" if known.credits else "it has no verdict yet")
+    of = f", and its credibility is {known.p:.2f}" if memory.is_statement else ""
+    parts.append(f"it has {counted(known.credits, 'verdict')}{of}" if known.credits else "it has no verdict yet")
     if not found.proven:
         parts.append("it is unproven")
     text = "; ".join(parts)

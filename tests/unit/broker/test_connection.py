@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
+import redis
 from redis import exceptions
 
 from memshare_broker.connection import connect, is_outage, reaching, unreachable, wait_for_redis
@@ -18,6 +19,7 @@ from memshare_broker.errors import Unreachable
 from memshare_broker.redis_server import server_binary
 from memshare_broker.settings import Settings
 from tests.support.deployment import patient, wait_for
+from tests.support.full_redis import full_disk
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,17 @@ def test_who_reads_of_a_full_disk_reads_what_to_do() -> None:
     assert "No space left" in said
     assert "Make room" in said
     assert "right" not in said
+
+
+def test_a_connection_that_was_quiet_for_a_minute_still_reads_from_a_full_redis(
+    settings: Settings, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(connect(settings.redis)) as client:
+        client.get("x")
+        now = time.monotonic()
+        with full_disk(redis_client), monkeypatch.context() as later:
+            later.setattr(time, "monotonic", lambda: now + 60)
+            assert client.get("x") is None
 
 
 def test_a_redis_that_is_not_there_is_called_that(tmp_path: Path) -> None:

@@ -14,10 +14,10 @@ import typer
 from memshare.cli.ask.submit_file import asking, submit_file
 from memshare.cli.options import ANSWER_WITHIN, Json, Submitter
 from memshare.client.client import BULK, INTERACTIVE, Client
+from memshare.client.pools import failing_models
 from memshare.files.json_lines import read_messages
 from memshare.terminal.console import errors, print_json, print_text, stopping, waiting
 from memshare.terminal.ids import short_id, whose_answer
-from memshare_broker.connection import reaching
 from memshare_broker.delivery.submission import NoAnswerYet, Submission
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
 from memshare_broker.wire.messages import Quoted
@@ -149,7 +149,8 @@ def _wait(client: Client, agent: str, submitted: Submission, timeout: float) -> 
 def _what_it_waits_for(client: Client, agent: str, task_id: str) -> Iterator[str]:
     if unserved := client.unserved([agent]):
         yield unserved
-    with reaching(client.settings.redis):
-        waits = client.ledger.parked.why(task_id)
-    if waits is not None:
+    card = client.agents().get(agent)
+    if card and (said := failing_models(client.last_calls()).get(card.model or "")):
+        yield said
+    if (waits := client.journey(task_id, search=True).waits) is not None:
         yield f"It waits: {waits.why}"

@@ -118,7 +118,7 @@ def trace(
     """
     client = Client()
     task_id = find_task(client, task_id)
-    journey = client.journey(task_id)
+    journey = client.journey(task_id, search=True)
     if prompt:
         sent = sent_prompt(client, journey)
         print_json(sent.model_dump(mode="json")) if as_json else _print_prompt(sent)

@@ -109,6 +109,7 @@ def show(
 TO_DO: dict[Reason, str] = {
     **dict.fromkeys(("unknown model", "no model", "refused"), "Mend or replace the model."),
     "credentials": "Mend the key (OPENAI_API_KEY or MISTRAL_API_KEY) or its account, and start again what has it.",
+    "quota": "Mend the billing of the model's account; then it works.",
     "content filter": "Write the task otherwise, or name another model.",
     **dict.fromkeys(("invalid reply", "cut off"), "Its replies lack the form: name a larger model."),
     **dict.fromkeys(("rate limit", "time-out", "connection", "busy", "store", "model away"), "It may work by now."),

@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
+from redis import ResponseError
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -100,7 +101,7 @@ def take_note(backend: Backend, caller: Caller, request: Request) -> dict[str, s
         return None
     try:
         kept = backend.redis.getdel(f"{NOTES}{cookie[1]}")
-    except DOWN:
+    except (ResponseError, *DOWN):
         return None
     note: dict[str, str] | None = json.loads(kept) if kept else None
     # Who revokes the last token has no name any more.

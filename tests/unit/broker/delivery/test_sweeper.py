@@ -15,7 +15,7 @@ from memshare_broker.delivery import sweeper
 from memshare_broker.delivery.ledger import Ledger
 from memshare_broker.delivery.publish import publish
 from memshare_broker.delivery.schema import INCARNATIONS, MESSAGES, PARKED, SWEEPING, SWEPT, UNACKED, Entry, open_key
-from memshare_broker.delivery.sweeper import sweep
+from memshare_broker.delivery.sweeper import lost, sweep
 from memshare_broker.errors import NotYet
 from memshare_broker.presence import INTERVAL, LIFETIME, NOTICED_FOR, PREFIX, VANISHED, Presence, announce, withdraw
 from memshare_broker.settings import Settings
@@ -46,6 +46,28 @@ def test_a_lost_message_is_sent_again_under_its_id(app: Celery, ledger: Ledger, 
     assert sweep(app, redis_client, lease=0) == ["t1"]
     assert waiting(redis_client) == ["t1"]
     assert sweep(app, redis_client, lease=0) == []
+
+
+def test_a_message_that_is_nowhere_is_told_until_it_is_sent_again(
+    app: Celery, ledger: Ledger, redis_client: redis.Redis
+) -> None:
+    here, set_aside, at_a_worker, nowhere = [ENTRY.model_copy(update={"id": name}) for name in "abcd"]
+    for entry in (here, set_aside, at_a_worker, nowhere):
+        ledger.open(entry)
+    publish(app, here)
+    ledger.park(set_aside, NotYet("A cap.", 60, "agent poem"))
+    ledger.begin(at_a_worker, "one")
+    assert lost(redis_client, "poem", 100) == [], "it may be on its way for a moment"
+
+    ago = time.time() - 30
+    redis_client.zadd(open_key("poem"), dict.fromkeys("acd", ago))
+    [told] = lost(redis_client, "poem", 100)
+
+    assert told.id == "d"
+    assert told.until == pytest.approx(ago + 100 + INTERVAL, abs=1)
+    assert time.strftime("%H:%M:%S UTC", time.gmtime(told.until)) in told.why
+    assert "d" in sweep(app, redis_client, lease=1)
+    assert lost(redis_client, "poem", 100) == []
 
 
 def test_a_message_that_waits_in_its_queue_is_left_alone(

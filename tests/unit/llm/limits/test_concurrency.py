@@ -172,6 +172,19 @@ def test_a_time_out_or_a_refusal_halves_the_limit_once_for_calls_that_were_sent_
     assert state(redis_client)["limit"] == 20
 
 
+def test_who_finds_no_place_is_told_that_the_last_call_timed_out(redis_client: redis.Redis) -> None:
+    def fail(_: int) -> Reply:
+        raise TryAgain("Too long.", reason="time-out")
+
+    with pytest.raises(TryAgain):
+        ConcurrencyLimited(Served(fail), limit(redis_client)).reply(ASKED)
+    held(redis_client, "answers", 8)
+    redis_client.hset(f"memshare:server:{SERVER}", "limit", 8)
+
+    with pytest.raises(NotYet, match="as it can do at once, and its last call timed out"):
+        ConcurrencyLimited(Served(fail), limit(redis_client), patience=0).reply(ASKED)
+
+
 def test_a_call_alone_that_takes_too_long_says_nothing_of_how_many_a_server_can_do(redis_client: redis.Redis) -> None:
     def fail(_: int) -> Reply:
         raise TryAgain("Too long.", reason="time-out")

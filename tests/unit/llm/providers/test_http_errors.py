@@ -15,7 +15,7 @@ from memshare_llm.providers.http_client import ReplyTooLong, retry_after, transl
     ("status", "code", "raised", "reason"),
     [
         (429, None, TryAgain, "rate limit"),
-        (429, "insufficient_quota", GiveUp, "credentials"),
+        (429, "insufficient_quota", GiveUp, "quota"),
         (500, None, TryAgain, "server error"),
         (501, None, TryAgain, "server error"),
         (502, None, TryAgain, "model away"),

@@ -7,7 +7,8 @@ import os
 import signal
 import socket
 import time
-from contextlib import closing, suppress
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from memshare.client.replies import StatusReply
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller
 from memshare.operations.listings import status
-from memshare_broker.app import MOST_LESSONS
+from memshare_broker.app import MOST_LESSONS, lists_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry, open_key
 from memshare_broker.errors import GiveUp, NotYet, TryAgain, Unreachable
@@ -36,6 +37,7 @@ from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_script import Answer, in_turn
 from tests.support.chat_server import serving
 from tests.support.deployment import wait_for
+from tests.support.full_redis import full_disk, full_memory
 from tests.support.terminal import Terminal
 
 
@@ -50,15 +52,42 @@ def end_calls(client: redis.Redis, outcome: Outcome, number: int) -> None:
         limit.leave(Permit("call", "openai:small\x1fanswers\x1ftext", 1, overdue=False, joined=0), outcome, 0)
 
 
-def test_a_redis_without_room_is_said(terminal: Terminal, redis_client: redis.Redis) -> None:
-    redis_client.config_set("maxmemory", 1)
-    try:
+def test_a_task_that_is_nowhere_is_told_until_it_is_sent_again(terminal: Terminal, redis_client: redis.Redis) -> None:
+    task = terminal.run("submit", "poem", "red lamp").stdout.split()[-1]
+    assert "It waits in a queue" in terminal.run("trace", task).stdout
+
+    redis_client.delete(*lists_of("poem"))
+    redis_client.zadd(open_key("poem"), {task: time.time() - 30})
+
+    assert "sent again at" in terminal.run("trace", task).stdout
+    assert "sent again at" in terminal.run("status").stdout
+
+
+def test_who_waits_is_told_that_calls_of_the_model_time_out(terminal: Terminal, redis_client: redis.Redis) -> None:
+    terminal.environment["MEMSHARE_MODEL"] = "openai:small"
+    end_calls(redis_client, "slow", 3)
+
+    said = terminal.run("submit", "poem", "red lamp", "--wait", "--timeout", "4", code=None).stderr
+
+    assert "3 of the last 3 calls of openai:small timed out" in said
+
+
+@pytest.mark.parametrize(("full_of", "why"), [(full_memory, "used memory > 'maxmemory'"), (full_disk, "MISCONF")])
+def test_a_redis_without_room_is_said_and_what_is_there_is_read(
+    full_of: Callable[[redis.Redis], AbstractContextManager[None]],
+    why: str,
+    terminal: Terminal,
+    redis_client: redis.Redis,
+) -> None:
+    task = terminal.run("submit", "poem", "red lamp").stdout.split()[-1]
+    with full_of(redis_client):
         said = terminal.run("status").stdout
-    finally:
-        redis_client.config_set("maxmemory", 0)
+        trace = terminal.run("trace", task).stdout
+        terminal.run("dead", "list")
 
     assert "Redis takes no writes" in said
-    assert "maxmemory" in said
+    assert why in said
+    assert "red lamp" in trace
 
 
 @pytest.mark.parametrize("outcome", ["slow", "refused", "misfit", "away", "other"])
@@ -99,7 +128,7 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
         (Answer(status=400, code="content_filter"), "were refused: content filter"),
         (Answer(finish_reason="content_filter"), "were refused: content filter"),
         (Answer(status=422), "were refused by its server"),
-        (Answer(status=401), "were refused: the key, or its account (credentials)"),
+        (Answer(status=401), "were refused: the key, or its account (credentials or quota)"),
         (Answer(status=500), "met an error of its server"),
     ],
 )

@@ -76,6 +76,21 @@ def test_a_button_makes_a_backup_and_the_page_says_so(
     assert "Done now" in said or "Done 1" in said or "s ago" in said
 
 
+def test_while_a_backup_is_made_the_last_one_is_shown_anew_together_with_it(
+    here: TestClient, backend: Backend, tmp_path: Path
+) -> None:
+    running(backend, until(tmp_path / "end"))
+    assert here.post("/v1/jobs", json={"kind": "backup"}).status_code == 202
+
+    page = here.get("/access").text
+    (tmp_path / "end").touch()
+
+    [anew] = re.findall(r'hx-target="#([^"]+)"', page)
+    section = page[page.index(f'id="{anew}"') :].partition("</section>")[0]
+    assert "The last backup" in section
+    assert "At work" in section
+
+
 def test_why_a_job_came_to_nothing_is_told_where_it_is_begun(
     here: TestClient, backend: Backend, shelf: dict[str, str]
 ) -> None:

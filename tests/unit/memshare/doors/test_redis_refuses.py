@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 
 import pytest
 import redis
@@ -17,6 +17,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller_limits import RequestLimit
 from memshare.operations.serving import served
 from memshare_broker.settings import Settings
+from tests.support.full_redis import full_disk, full_memory
 from tests.unit.memshare.doors.conftest import Tokened
 
 FORMS: dict[str, dict[str, object]] = {
@@ -62,8 +63,12 @@ def test_what_redis_refuses_is_a_503_that_says_so(
     assert "Redis at unix:" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize("full_of", [full_memory, full_disk])
 def test_what_only_reads_is_answered_while_redis_is_full(
-    shelf: dict[str, str], redis_client: redis.Redis, tokened: Tokened
+    full_of: Callable[[redis.Redis], AbstractContextManager[None]],
+    shelf: dict[str, str],
+    redis_client: redis.Redis,
+    tokened: Tokened,
 ) -> None:
     calls = [one.path for one in served() if one.verb == "GET" and not one.silence] + [*PAGES.shown]
     asked = [path.replace("{memory_id}", shelf["logic"]).replace("{id}", shelf["logic"]) for path in calls]
@@ -72,17 +77,16 @@ def test_what_only_reads_is_answered_while_redis_is_full(
         return {path: client.get(path).status_code for path in asked}
 
     ada = tokened("ada", "admin", pools=None)
-    redis_client.config_set("maxmemory", 1)
-    try:
+    ada.cookies.set("memshare_note", "of the last form")
+    with full_of(redis_client):
         full = statuses(ada)
         refused = ada.post("/v1/tasks", json=FORMS["tasks"])
-    finally:
-        redis_client.config_set("maxmemory", 0)
 
     assert full == statuses(ada)
     assert sum(status == 200 for status in full.values()) > len(asked) // 2, full
     assert refused.status_code == 503
-    assert "maxmemory" in refused.text
+    assert "Make room for it" in refused.text
+    assert "@user_script" not in refused.text
 
 
 def test_who_asks_too_often_is_refused_also_while_redis_is_full(backend: Backend, redis_client: redis.Redis) -> None:

@@ -10,6 +10,7 @@ from memshare.operate.data_folder import connected, hold_folder, redis_running
 from memshare_broker.connection import connect
 from memshare_broker.errors import MemshareError, Unreachable
 from memshare_broker.settings import Settings
+from tests.support.full_redis import full_disk
 
 
 def test_a_redis_is_there_for_the_block_alone_and_keeps_what_it_was_told(tmp_path: Path) -> None:
@@ -48,6 +49,11 @@ def test_a_redis_that_answers_is_used_as_it_is(settings: Settings, redis_client:
         with hold_folder(settings.data):
             pass
     assert redis_client.ping()
+
+
+def test_a_redis_whose_disk_is_full_is_used_as_it_is(settings: Settings, redis_client: redis.Redis) -> None:
+    with full_disk(redis_client), hold_folder(settings.data), connected(settings) as client:
+        assert client.get("told") is None
 
 
 @pytest.mark.slow  # a command waits some seconds for a Redis that does not answer

@@ -143,6 +143,15 @@ def test_a_server_that_is_away_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> 
     assert gone.url in warning
 
 
+def test_a_quota_that_is_used_up_is_a_warning_in_the_servers_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(lambda _: Answer(status=429, text="You exceeded it.", code="insufficient_quota")) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", running.url)
+        [warning] = try_models(Settings(), ["openai:qwen3"])
+
+    assert all(one in warning for one in ("quota", running.url, "You exceeded it."))
+    assert "OPENAI_API_KEY" not in warning
+
+
 def test_up_does_not_start_with_a_model_that_its_server_has_not(tmp_path: Path) -> None:
     terminal = Terminal(tmp_path)
     with serving(lambda _: Answer(status=404, text="no such model")) as chat:

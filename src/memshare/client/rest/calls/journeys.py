@@ -97,7 +97,7 @@ class BriefJourney(ListedFields):
 
     id: str
     ended: bool
-    waits: str | None = Field(description="why it waits beside its queue")
+    waits: str | None = Field(description="why it waits beside its queue, or is in none")
     cancelled: str | None
     error: str | None = Field(description="why it was given up")
 

@@ -149,7 +149,7 @@ def test_now_is_red_while_redis_is_full_and_says_what_still_works(here: TestClie
     assert '<div class="alarm"><dt>Model' in shown.text
     said = text_of(shown.text)
     assert "Redis takes no writes, as it is full" in said
-    assert "can be read. Raise its maxmemory" in said
+    assert "can be read. Make room for it" in said
 
 
 def test_tasks_that_are_all_set_aside_are_not_called_new(here: TestClient, backend: Backend) -> None:
