@@ -25,6 +25,7 @@ _LITTLE = frozenset(
         "to und vom von was with zu zum zur"
     )
 )
+_ARTICLES = frozenset(tokens("a an her his my our the their your"))
 _GERMAN = frozenset(tokens("auf beim das dem den der eine einen im ist mit nicht sind und vom werden wird zum zur"))
 _WHO = frozenset(tokens("who whom whose wer wem wen"))
 _SENTENCE = re.compile(r"[.!?;](?=\s|$)|[\n\"“”„»«(•]")
@@ -104,6 +105,8 @@ def _is_name(written: list[str], at: int, who: str, *, is_german: bool) -> bool:
     if _stem(plain) in _DAYS:
         return True
     if not word[0].isupper() or len(word) < 2 or plain in _LITTLE | _TITLES or any(one[0].isdigit() for one in beside):
+        return False
+    if at and written[at - 1].casefold() in _ARTICLES:  # "the Manager", "our Front Desk"
         return False
     if at == 0:
         return bool(who) and written[1:2] == [who] and not plain.endswith("s")

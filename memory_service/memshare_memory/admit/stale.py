@@ -10,7 +10,7 @@ from uuid import UUID
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
-from memshare_memory.contradictions import Rivals
+from memshare_memory.contradictions import Conflicts, Rivals
 from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
@@ -98,12 +98,14 @@ class Derived:
         them.
 
         A change of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
-        what was found `right` in its place, what was written from that, and what rather says that, nor what keeps to
-        what a changed one says `now`. With `shown`, all that was shown it, as far as is known, whatever that says by
-        now.
+        what was found `right` in its place, what was written from that, and what rather says that, nor what a person
+        said contradicts it, nor what keeps to what a changed one says `now`. With `shown`, all that was shown it, as
+        far as is known, whatever that says by now.
         """
         is_pair = not source.is_statement
         fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
+        rivals = Conflicts(self._client).rivals(source.pool, [source.id]).get(source.id, {})
+        denies_it = {name for name, said_of_it in rivals.items() if said_of_it != "contradict"}
         found: dict[UUID, Memory] = {}
         while fresh:
             gone = {name: one for name, one in self._trashed.items() if not fresh.keys().isdisjoint(one.parents)}
@@ -114,6 +116,7 @@ class Derived:
                 if shown
                 or (
                     (right is None or one.id != right.id)
+                    and one.id not in denies_it
                     and not (now and _keeps_to(one, source, now))
                     and _rests_on_any(one, fresh, right, is_pair=is_pair)
                 )

@@ -140,6 +140,7 @@ def test_chinese_is_compared_by_its_characters() -> None:
         ("Hunde sind nicht erlaubt.", "Was gilt hier?", "Hunde sind hier nicht erlaubt.", True),
         ("Kein Hund.", "Was gilt hier?", "Ein Hund.", False),
         ("It is in the UK, near London.", "Where is it?", "It is in the United Kingdom, near London.", True),
+        ("It is on a card at the Reception.", "Where is it?", "It is on a card at the Front Desk.", True),
         ("Der Drucker steht beim Fahrstuhl.", "Wo?", "Der Drucker steht beim Aufzug.", True),
     ],
 )
