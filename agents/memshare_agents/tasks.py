@@ -15,7 +15,7 @@ from memshare_agents.roster import Agent
 from memshare_broker.app import App
 from memshare_broker.delivery.hops import ANSWER, CREDIT, QUESTION, SCORE, NextMessage
 from memshare_broker.delivery.stage import Outcome, Stage, StageServices, add_stage
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, is_waiting
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import Sample, count, observe
 from memshare_broker.wire.forms import refuse_too_long
@@ -108,9 +108,13 @@ class AnswerStage:
             if has_model(self.chat):
                 fitting = answering.fit(self.window(), kind.instructions, task.turns, recalled.found, self.prompt_limit)
                 withholding = answering.withhold_one(journey, fitting.shown, self.withhold if task.remember else 0.0)
-                self._note_tries(journey, task, examples, withholding)
                 turns = answering.build_prompt(kind.instructions, [one.memory for one in withholding.shown], task.turns)
-                said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
+                try:
+                    said = self._ask(turns, withholding, recalled.retriever_version, payer, fitting.notes)
+                except Exception as error:
+                    if not is_waiting(error):
+                        self._note_tries(journey, task, examples, withholding)
+                    raise
                 claims = self.agent.claims if kind.claims is None else kind.claims
                 said = said._replace(known=self._known(recalled.found) if claims else ())
             else:
@@ -187,7 +191,7 @@ class AnswerStage:
     def _note_tries(
         self, journey: str, task: AgentTask, examples: Examples | None, chance: answering.Withholding
     ) -> None:
-        """Note what chance decided, before the model is asked: what it cannot answer has no grade, either."""
+        """Note what chance decided on a task that its model could not answer: it has no grade, unless it gets one."""
         is_without = chance.withheld is not None if chance.randomized else None
         of = self.agent.name, task.kind, self.chat.name
         for group, withheld in tries(*of, len(chance.shown), examples, is_without):

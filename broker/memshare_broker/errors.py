@@ -110,6 +110,11 @@ class NotYet(MemshareError):
         self.hold = hold
 
 
+def is_waiting(error: Exception) -> bool:
+    """True if what failed waits until a cap, a rate limit or an outage is over: no try is counted."""
+    return isinstance(error, NotYet) or (isinstance(error, TryAgain) and error.reason in OUTAGES)
+
+
 class GiveUp(MemshareError):
     """It will never work as it stands: the message becomes a dead letter."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from uuid import UUID
 
 import redis
@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import UNTRIED, Memory, said, sayings
+from memshare_memory.memory import UNTRIED, Memory, Verdict, said, sayings
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -154,11 +154,6 @@ def behind_rivals(ranked: Sequence[Hit], beaten: Mapping[UUID, Weaker]) -> list[
     return [*ordered, *left]
 
 
-Verdict = Literal["agree", "contradict", "dismissed", "confirmed", "right", "wrong"]
-"""Verdict on a memory and another one: both may be true, or they contradict each other. The last four verdicts
-are a person's, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
-"""
-
 _MARKS: dict[str, Verdict] = {
     "-": "agree",
     "+": "contradict",
@@ -203,9 +198,13 @@ class Conflicts:
             marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
             self._link(pool, memory, other, marks)
 
-    def take_back(self, pool: str, memory: UUID, other: UUID) -> bool:
-        """Let two memories contradict each other as a model says it, in place of a person's word; False without one."""
-        return self._link(pool, memory, other, [_MARK_OF["contradict"]] * 2, takes_back=True)
+    def take_back(self, pool: str, memory: UUID, other: UUID, *, have_changed: bool = False) -> bool:
+        """Let two memories contradict each other as a model says it, in place of a person's word; False without one.
+
+        Those that `have_changed` since it was said are as if nobody had compared them.
+        """
+        mark = "" if have_changed else _MARK_OF["contradict"]
+        return self._link(pool, memory, other, [mark] * 2, takes_back=True)
 
     def _link(self, pool: str, memory: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
         links, both = LINKS + pool, [str(memory), str(other)]

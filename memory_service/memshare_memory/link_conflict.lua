@@ -4,7 +4,7 @@
 -- `links` is a hash of the pool: memory → the others with which it was compared, each after its mark. Marks at each of
 -- the two: - both may be true, + they contradict each other; a person says = and !, which are the same, > this one
 -- is right and < the other one is. A person's marks are replaced by a person's alone, or, where `takes_back`, by any
--- mark, where one of them stands.
+-- mark, where one of them stands; with an empty one nothing is known of the two from then on.
 -- Returns whether anything was taken back.
 local persons = '=!><'
 local by_person, taken_back = string.find(persons, marks[1], 1, true), 0
@@ -22,7 +22,7 @@ for place = 1, 2 do
     end
   end
   if new ~= nil then
-    words[#words + 1] = new
+    words[#words + 1] = new ~= other and new or nil
     redis.call('HSET', links, one, table.concat(words, ' '))
   end
 end

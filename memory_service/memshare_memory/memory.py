@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from typing import Literal
 from uuid import UUID
@@ -22,6 +22,10 @@ Status = Literal["active", "hidden", "stale"]
 Mode = Literal["dense", "hybrid"]
 """How memories are searched: by meaning alone, or by meaning and by words."""
 
+Verdict = Literal["agree", "contradict", "dismissed", "confirmed", "right", "wrong"]
+"""Verdict on a memory and another one: both may be true, or they contradict each other. The last four verdicts
+are a person's, which a model's does not undo; of two that contradict each other one may be right, the other wrong.
+"""
 Became = Literal["changed", "forgotten", "found wrong", "found wrong by its check"]
 """Change of a memory that makes stale what was written from it; what was forgotten does so of statements alone."""
 FAILED: Became = "found wrong by its check"
@@ -54,7 +58,7 @@ class Revision(Message):
     """An earlier version of a memory's text, until when it stood (Unix time in seconds), and who changed it.
 
     The score and the model are those of that version, which a person found wrong where it `lost_to` others, and which
-    was stale `because` of its sources.
+    was stale `because` of its sources; `decided` is what else a person said of it beside others.
     """
 
     prompt: str | None
@@ -64,6 +68,7 @@ class Revision(Message):
     score: Percent | None = None
     model: str | None = None
     lost_to: tuple[UUID, ...] = ()
+    decided: dict[UUID, Verdict] = Field(default={})
     because: tuple[Cause, ...] = ()
 
 
@@ -198,7 +203,7 @@ class Memory(Message):
         status = "stale" if self.status == "active" else self.status
         return self.model_copy(update={"status": status, "because": known.because})
 
-    def begun_anew(self, before: Memory, by: str, at: float, lost_to: Iterable[UUID] = ()) -> Memory:
+    def begun_anew(self, before: Memory, by: str, at: float, decided: Mapping[UUID, Verdict] = {}) -> Memory:
         """This memory, which has another text than `before`, without what was said of that one, which its history has.
 
         A person has looked at it, so it is stale no longer; with a text that it had before it is, as it was with that.
@@ -206,7 +211,8 @@ class Memory(Message):
         now = () if before.status == "active" else before.because
         was = Revision(
             prompt=before.prompt, answer=before.answer, until=at, by=by, score=before.score, model=before.model,
-            lost_to=tuple(lost_to), because=now,
+            lost_to=tuple(one for one, said in decided.items() if said == "wrong"), because=now,
+            decided={one: said for one, said in decided.items() if said in ("dismissed", "confirmed", "right")},
         )  # fmt: skip
         then = [one.because for one in before.history if (one.prompt, one.answer) == (self.prompt, self.answer)]
         return self.model_copy(

@@ -9,9 +9,9 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
 
 import redis
@@ -21,6 +21,10 @@ from memshare_broker.wire.forms import Label
 from memshare_memory.memory import CalledWrong, Memory, said, saying, sayings
 from memshare_memory.stores.bm25 import tokens
 from memshare_memory.stores.store import Store, Where, every
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 PEOPLE = "memshare:review:people"  # set: everybody who has cards, or decides on questions
 CARDS = "memshare:review:cards:"  # of a person, a hash: memory → what they said of it and when
@@ -212,18 +216,28 @@ def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None, *so: str
     return next((fault for word in words if (fault := word.bars(pool, prompt, *so))), "")
 
 
-def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]]) -> list[str]:
-    """The same of answers, each with its pool and prompt."""
+Embed = Callable[[str], "NDArray[np.float32]"]
+
+
+def each_barred(
+    client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None
+) -> list[str]:
+    """The same of answers, each with its pool and prompt; with `embed` also for prompts like that of the word."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
-    return [
-        barred((word for each in sayings(answer) for word in known.get(each, ())), pool, prompt)
-        for answer, pool, prompt in given
-    ]
+
+    def words(answer: str, pool: str, prompt: str | None) -> Iterator[WrongAnswer]:
+        for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):
+            if embed and prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
+                is_like = float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT
+                word = word.model_copy(update={"prompt": prompt if is_like else word.prompt})
+            yield word
+
+    return [barred(words(answer, pool, prompt), pool, prompt) for answer, pool, prompt in given]
 
 
-def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]]) -> None:
+def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None) -> None:
     """Raise `WrongAgain` if whoever curates called one of these wrong, and nobody took that back."""
-    for fault in filter(None, each_barred(client, given)):
+    for fault in filter(None, each_barred(client, given, embed)):
         raise WrongAgain(fault)
 
 

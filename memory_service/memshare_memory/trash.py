@@ -15,8 +15,8 @@ from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
-from memshare_memory.contradictions import CLAIMS, Verdict, decide_as_copies
-from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, sayings
+from memshare_memory.contradictions import CLAIMS, decide_as_copies
+from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, Verdict, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
 
@@ -194,11 +194,8 @@ class Trash:
         drop_cards(self._client, ids)
         drop_summaries(self._client, ids, "read")
 
-    def tell_rivals(self, back: ForgottenMemory) -> list[Memory]:
-        """Let what still lies in the trash know what people decided of it and of a memory that is back.
-
-        Returns what so lost to that.
-        """
+    def tell_rivals(self, back: ForgottenMemory) -> None:
+        """Let what still lies in the trash know what people decided of it and of a memory that is back."""
         told = []
         for one in self.read(back.rivals):
             if back.memory.id not in one.rivals:
@@ -208,13 +205,17 @@ class Trash:
                         changes[its] = (*getattr(one, its), back.memory.id)
                 told.append(one.model_copy(update=changes))
         self.put(told)
-        return [one.memory for one in told if back.memory.id in one.wrong]
+
+    def lost_to(self, ids: Collection[UUID]) -> dict[UUID, Memory]:
+        """The memories in the trash in whose place a person found one of these right."""
+        return {one.memory.id: one.memory for one in self.every() if not {*one.wrong}.isdisjoint(ids)}
 
     def decide(self, items: Iterable[ForgottenMemory], rival: UUID, verdict: Verdict) -> None:
         """Note what people say by now of memories in the trash and of a rival of theirs."""
         told = []
-        for one in (each for each in items if rival in each.rivals):
-            left = {what: tuple({*getattr(one, what)} - {rival}) for what in _SAID}
+        for one in (each for each in items if rival in each.rivals or verdict in _SAID):
+            left = {what: tuple({*getattr(one, what)} - {rival}) for what in ("rivals", *_SAID)}
+            left["rivals"] += (rival,)
             told.append(one.model_copy(update=left | ({verdict: (*left[verdict], rival)} if verdict in left else {})))
         self.put(told)
 

@@ -19,7 +19,7 @@ from shlex import quote
 from memshare_broker.app import App
 from memshare_broker.delivery.hops import COMPARE, NOTE_COMPARED, OFFER, SCORE, SETTLE
 from memshare_broker.delivery.stage import PRIORITY, Outcome, Stage, StageServices, add_stage
-from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain
+from memshare_broker.errors import BadInput, GiveUp, NotYet, TryAgain, is_waiting
 from memshare_broker.observe import tracing
 from memshare_broker.observe.logs import ids
 from memshare_broker.observe.metrics import count, observe
@@ -103,8 +103,8 @@ class ScoreStage:
     places: Places = field(default_factory=lambda: Places(32))
     note_unsure: Callable[[str, str, bool], None] = lambda _model, _rubric, _unsure: None
     """Is told of each grading by a model whether it was unsure, with the model and the rubric."""
-    note_ungraded: Callable[[str], None] = lambda _journey: None
-    """Is told of each task that is not to be remembered, and that nobody can grade."""
+    note_ungraded: Callable[[AgentPair], None] = lambda _task: None
+    """Is told of each answer that nobody can grade."""
     metering_later: Metering | None = None
     """The same as `metering` for tasks of the lowest priority, where they may wait for a batch."""
 
@@ -154,11 +154,17 @@ class ScoreStage:
                 "rubric",
             )
         if not has_model(self.chat) and not is_checked(rubric, task.kind):
-            return self._noted(task, _not_graded(rubric, task))
+            self._note(task)
+            return _not_graded(rubric, task)
         try:
             score = self._grade(journey, task, rubric)
         except NotGraded as error:
-            return self._noted(task, _ungraded(task, str(error)))
+            self._note(task)
+            return _ungraded(task, str(error))
+        except Exception as error:
+            if not is_waiting(error):
+                self._note(task)
+            raise
         graded = GradedTask(task=task, score=score)
         of = {"agent": task.agent, "kind": task.kind or ""}
         counted = (
@@ -170,10 +176,9 @@ class ScoreStage:
             score, SETTLE.next(graded), "accepted" if score.accepted else "rejected", counted if is_answer else ()
         )
 
-    def _noted(self, task: AnyPair, outcome: Outcome) -> Outcome:
-        if isinstance(task, AgentPair) and not task.remember:
-            self.note_ungraded(task.journey)
-        return outcome
+    def _note(self, task: AnyPair) -> None:
+        if isinstance(task, AgentPair):
+            self.note_ungraded(task)
 
     def _grade(self, journey: str, task: AnyPair, rubric: Rubric) -> Score:
         threshold = threshold_for(rubric, task.pool, without_seeds if isinstance(task, SeedPair) else self.seeds_mean)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+import redis
+
 from memshare_broker.app import SCORER_QUEUE, App
 from memshare_broker.connection import connect
 from memshare_broker.delivery.hops import COMPARE, SCORE
@@ -12,10 +14,12 @@ from memshare_broker.delivery.journey_records import note_unremembered
 from memshare_broker.presence import present
 from memshare_broker.settings import Settings
 from memshare_broker.wire.lessons import Compared, CompareTask
+from memshare_broker.wire.messages import AgentPair
 from memshare_broker.worker import WorkerPart, open_stage_services, worker_app
 from memshare_llm.batches import Batches
 from memshare_llm.build import fit_in_time, hand_in_deferred, open_budget, open_deferring, open_limited, open_metering
 from memshare_memory.admit.seeds import seeds_mean
+from memshare_memory.belief.lift import LiftSums, tries_of
 from memshare_scorer.grading import KnownAgents, note_grade
 from memshare_scorer.programs import require_checks
 from memshare_scorer.recheck import pulse
@@ -40,9 +44,17 @@ def _scoring(settings: Settings) -> ScoreStage:
         agents,
         Places(settings.concurrency, lambda: ledger.open_in(SCORER_QUEUE)),
         lambda model, rubric, unsure: note_grade(client, model, rubric, unsure=unsure),
-        functools.partial(note_unremembered, client),
+        functools.partial(_note_ungraded, client, LiftSums(client, settings.keep_days)),
         open_deferring(settings, settings.model_for("scorer"), SCORE),
     )
+
+
+def _note_ungraded(client: redis.Redis, lift: LiftSums, task: AgentPair) -> None:
+    """Note where the task stood among those of which some are shown memories, and some not."""
+    if not task.remember:
+        note_unremembered(client, task.agent, task.journey)
+    for group, withheld in tries_of(task):
+        lift.note(task.pool, task.journey, group, withheld=withheld)
 
 
 @functools.cache

@@ -1,12 +1,14 @@
 """`memshare demo`, whole."""
 
 import json
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from memshare.cli.begin.demo_gain import own_folder
 from memshare.demo.gain import PEOPLE
 from memshare_concepts.flashcards import flashcards
 from tests.support.deployment import ROOT, patient
@@ -74,12 +76,26 @@ def test_a_folder_of_somebody_else_is_left_as_it_is(tmp_path: Path) -> None:
     own.parent.mkdir()
     own.write_text("mine")
 
-    (tmp_path / "kept" / "agents").mkdir(parents=True)
+    own.chmod(0o644)
     terminal = Terminal(tmp_path / "home").without_model()
 
     assert str(own.parent) in terminal.run("demo", code=2).stderr
-    assert str(tmp_path / "kept" / "agents") in terminal.run("demo", "--data", str(tmp_path / "kept"), code=2).stderr
+    assert "is not empty" in terminal.run("demo", "--data", str(own.parent), code=2).stderr
     assert own.read_text() == "mine"
+    assert stat.S_IMODE(own.stat().st_mode) == 0o644
+    assert list(own.parent.iterdir()) == [own]
+
+
+def test_readmes_lines_before_any_demo_leave_its_folder_to_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(tmp_path / "home-demo").without_model()
+    terminal.environment["MEMSHARE_AGENTS_DIR"] = str(tmp_path / "home-demo" / "agents")
+
+    assert "is no folder" in terminal.run("up", code=2).stderr
+
+    monkeypatch.setenv("MEMSHARE_DATA", str(tmp_path / "home-demo"))
+    assert own_folder() == tmp_path / "home-demo"
 
 
 def test_the_demo_of_agents_shows_that_memories_help_and_leaves_no_process_behind(tmp_path: Path) -> None:

@@ -31,8 +31,11 @@ TAKEN_BACK = "taken back"
 """Field of how often that was taken back."""
 ALSO_HID = "also hid"
 """Field of the memories that were hidden as they say the same as an answer that somebody called wrong."""
-UNREMEMBERED = "memshare:unremembered"
-"""Sorted set: the last thousand tasks of which nothing is remembered, by when they were graded, or could not be."""
+UNREMEMBERED = "memshare:unremembered_of:"
+"""Sorted set of an agent: its last 2,000 tasks of which nothing is remembered, by when they were graded, or could not
+be: a thousand questions, asked twice."""
+UNREMEMBERED_AGENTS = "memshare:unremembered_agents"
+"""Set: the agents that have had such tasks."""
 DECIDED = "decided"
 """Field of who tried it again last after it was given up, or dropped it."""
 SHORTEST = 100  # characters; what is shorter gains nothing
@@ -123,18 +126,26 @@ def forgo(client: redis.Redis, journey: str) -> None:
 
 
 LISTED = 1_000  # journeys that a sorted set of the latest has, as the scripts trim it
+ASKED_TWICE = 2_000  # tasks of which nothing is remembered that are known of an agent
 
 
-def recent(client: redis.Redis, most: int = 0, of: str = RECENT, agent: str | None = None) -> list[str]:
-    """The last thousand, the latest first, or `most` of them; of all, of one agent, or of `UNREMEMBERED`."""
-    key = of if agent is None else f"{RECENT}:{agent}"
+def recent(client: redis.Redis, most: int = 0, agent: str | None = None) -> list[str]:
+    """The last thousand, the latest first, or `most` of them; of all, or of one agent."""
+    key = RECENT if agent is None else f"{RECENT}:{agent}"
     return [str(journey) for journey in client.zrange(key, 0, most - 1, desc=True)]
 
 
-def note_unremembered(client: redis.Redis, journey: str) -> None:
+def unremembered(client: redis.Redis) -> set[str]:
+    """The last 2,000 tasks of each agent of which nothing is remembered."""
+    agents = map(str, client.smembers(UNREMEMBERED_AGENTS))
+    return {str(journey) for agent in agents for journey in client.zrange(UNREMEMBERED + agent, 0, -1)}
+
+
+def note_unremembered(client: redis.Redis, agent: str, journey: str) -> None:
     """Note a task that is not to be remembered and had its turn at the scorer, so that others do not push it out."""
-    client.zadd(UNREMEMBERED, {journey: time.time()})
-    client.zremrangebyrank(UNREMEMBERED, 0, -1 - LISTED)
+    client.sadd(UNREMEMBERED_AGENTS, agent)
+    client.zadd(UNREMEMBERED + agent, {journey: time.time()})
+    client.zremrangebyrank(UNREMEMBERED + agent, 0, -1 - ASKED_TWICE)
 
 
 def naming(client: redis.Redis, journeys: Sequence[str], name: str, *stages: str) -> list[str]:

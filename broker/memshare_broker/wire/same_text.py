@@ -32,6 +32,8 @@ _LOOK_ALIKES = str.maketrans(
     "\u03b1\u03b3\u03b9\u03ba\u03bd\u03bf\u03c1\u03c5\u03c7",
     "aeopcyxijshdqweoayikvopux",
 )
+ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
+"""What the last words of a sentence end with."""
 _NO_LETTERS = re.compile(r"[\W_\u115f\u1160]+")
 
 
@@ -60,7 +62,7 @@ def is_blank(text: str) -> bool:
 
 
 GZIP = b"\x1f\x8b"
-_UTF8 = 'Save a table as "CSV UTF-8"; `iconv -f {} -t UTF-8` makes other text UTF-8.'
+_UTF8 = 'Save a table as "CSV UTF-8", and other text as UTF-8: its editor asks for the encoding where it saves.'
 _WORKBOOK = 'a workbook, or another zip file. Save a workbook as "CSV UTF-8". Save a document as text or PDF.'
 _CONTROLS = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f]")  # no text of any encoding of bytes has these
 _MARKS = {
@@ -69,10 +71,10 @@ _MARKS = {
     b"PAR1": "Parquet: save it as CSV in UTF-8, or as JSON lines.",
     b"%PDF": "a PDF: to bring it in as a document, call it NAME.pdf.",
     GZIP: "packed with gzip: unpack it first.",
-    b"\xff\xfe\x00\x00": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",
-    b"\x00\x00\xfe\xff": f"UTF-32 text; expected UTF-8. {_UTF8.format('UTF-32')}",
-    b"\xff\xfe": f"UTF-16 text; expected UTF-8. {_UTF8.format('UTF-16')}",
-    b"\xfe\xff": f"UTF-16 text; expected UTF-8. {_UTF8.format('UTF-16')}",
+    b"\xff\xfe\x00\x00": f"UTF-32 text; expected UTF-8. {_UTF8}",
+    b"\x00\x00\xfe\xff": f"UTF-32 text; expected UTF-8. {_UTF8}",
+    b"\xff\xfe": f"UTF-16 text; expected UTF-8. {_UTF8}",
+    b"\xfe\xff": f"UTF-16 text; expected UTF-8. {_UTF8}",
 }
 """The bytes that files of other forms begin with, and what is said of each."""
 
@@ -92,10 +94,7 @@ def decode(raw: bytes, name: str) -> str:
     if not is_utf16 and _CONTROLS.search(raw):
         raise BadInput(f"{name} is no text: it is a picture, or a file of another kind. Expected is text in UTF-8.")
     line, column = raw.count(b"\n", 0, wrong) + 1, wrong - raw.rfind(b"\n", 0, wrong)
-    encoding = "WINDOWS-1252" if raw[wrong] else "UTF-16LE"
-    raise BadInput(
-        f"{name}:{line}: byte {column} of the line, 0x{raw[wrong]:02x}, is not UTF-8 text. {_UTF8.format(encoding)}"
-    )
+    raise BadInput(f"{name}:{line}: byte {column} of the line, 0x{raw[wrong]:02x}, is not UTF-8 text. {_UTF8}")
 
 
 def refuse_half_characters(value: object, what: str) -> None:

@@ -25,7 +25,7 @@ from memshare_memory.admit.followed import followed, that_helped
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.belief.lift import HowMany, LiftSums, tries
+from memshare_memory.belief.lift import HowMany, LiftSums, tries_of
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import KNEW_BETTER, Memory, memory_id
 from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
@@ -73,7 +73,7 @@ class SettleStage:
         if isinstance(graded.task, RegradePair):
             return _regrade(journey, self._pool, self._client, graded.task, graded.score)
         if not graded.task.remember:
-            note_unremembered(self._client, journey)
+            note_unremembered(self._client, graded.task.agent, journey)
             return _ended("not kept", "the task was submitted with remember=false: it was graded, and that is all")
 
         # 1. Credit what was shown. What a sub-question was answered from was credited by its verdict.
@@ -83,8 +83,8 @@ class SettleStage:
         is_known = graded.score.accepted and self._was_called_wrong(recall, task, graded.score)
         is_credited = not (is_known or isinstance(task, PartPair))
         credited = self._crediting.graded(recall, journey, graded) if is_credited else Credited([])
-        if isinstance(task, AgentPair) and not is_known:
-            self._count_tries(recall.store, task, graded.score.total)
+        if isinstance(task, AgentPair):
+            self._count_tries(recall.store, task, None if is_known else graded.score.total)
         self._count_near(recall, journey, graded, credited.memories)
         unused = {*credited.unused, *(one.id for one in task.shown if one.share == 0)}
         with self._client.pipeline(transaction=False) as look:
@@ -134,15 +134,17 @@ class SettleStage:
                     there = by_ids(recall.store, long_ago).values()
                     recall.rewrite([one.model_copy(update={"confirmed": now}) for one in there])
 
-    def _count_tries(self, store: Store, task: AgentPair, score: float) -> None:
+    def _count_tries(self, store: Store, task: AgentPair, score: float | None) -> None:
         """Count the task in the lift of the memory that was withheld, or could have been, and of its number of them.
 
         Of those shown chance takes the one that could have been: of many each is withheld more seldom, so if all were
-        counted, tasks with few would stand against tasks with many.
+        counted, tasks with few would stand against tasks with many. None is no grade.
         """
-        shown, examples = len(task.shown), task.examples
-        is_without = task.withheld is not None if task.randomized else None
-        for group, withheld in tries(task.agent, task.kind, task.model, shown, examples, is_without):
+        shown = len(task.shown)
+        for group, withheld in tries_of(task):
+            self._lift.note(task.pool, task.journey, group, withheld=withheld, is_graded=score is not None)
+            if score is None:
+                continue
             found = [(task.pool, list[Memory]())]
             if group.way != "all withheld":
                 one_of = task.withheld or task.shown[derived_id("lift", task.journey).int % shown]
@@ -150,9 +152,9 @@ class SettleStage:
             for pool, some in found:
                 ids_of = [memory.id for memory in some]
                 self._lift.count(pool, task.journey, score, group, ids_of, withheld=withheld)
-            self._lift.note(task.pool, task.journey, group, withheld=withheld, is_graded=True)
-        if examples is not None and shown == examples.number:  # else there were too few, or no room
-            self._how_many.count(task.pool, task.kind, task.journey, score, examples)
+        of = task.examples
+        if of is not None and shown == of.number and score is not None:  # else there were too few, or no room
+            self._how_many.count(task.pool, task.kind, task.journey, score, of)
 
     def _count_near(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
         """Count how near the pair was that an accepted answer followed."""

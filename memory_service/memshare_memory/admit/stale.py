@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from uuid import UUID
 
@@ -48,6 +48,19 @@ def _keeps_to(child: Memory, before: Memory, now: Memory) -> bool:
     return says_as_now(child, before, now)
 
 
+def _with_texts(memory: Memory, is_meant: Callable[[Memory], bool]) -> Memory | None:
+    """A memory with those alone of its texts, of now and before, that are meant; None without any."""
+    texts = [*((was.prompt, was.answer) for was in memory.history), (memory.prompt, memory.answer)]
+    each = [
+        memory.model_copy(update={"prompt": prompt, "answer": answer, "history": memory.history[:at]})
+        for at, (prompt, answer) in enumerate(texts)
+    ]
+    left = [one for one in each if is_meant(one)]
+    says = {one.answer for one in left}
+    history = tuple(was for was in memory.history if was.answer in says)
+    return left[-1].model_copy(update={"history": history}) if left else None
+
+
 class Derived:
     """Memories that were written from others, during one change of these, which nobody else makes meanwhile."""
 
@@ -74,11 +87,6 @@ class Derived:
             if said(each.memory.prompt or "") == asked or not {*each.rivals}.isdisjoint(rivals)
         ]
 
-    def with_trashed(self, memory: Memory, rivals: Collection[UUID]) -> list[Memory]:
-        """A memory, and its copies in the trash of which nobody said anything but of these `rivals`."""
-        left = [each.memory for each in self.copies_in_trash(memory, rivals) if {*each.wrong} <= {*rivals}]
-        return [memory, *(each for each in left if not is_called_wrong(self._client, each))]
-
     def tell_trash(self, one: Memory, other: Memory, rivals: Mapping[UUID, Rivals]) -> None:
         """Let copies in the trash of two memories be decided as these are by now."""
         for each, rival in ((one, other), (other, one)):
@@ -99,29 +107,28 @@ class Derived:
 
         A change of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
         what was found `right` in its place, what was written from that, and what rather says that, nor what a person
-        said contradicts it, nor what keeps to what a changed one says `now`. With `shown`, all that was shown it, as
-        far as is known, whatever that says by now.
+        said contradicts it, nor what keeps to what a changed one says `now`. What was written from a text that one of
+        them had before is concerned as it is by that. With `shown`, all that was shown it, as far as is known, whatever
+        that says by now.
         """
         is_pair = not source.is_statement
-        fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
         rivals = Conflicts(self._client).rivals(source.pool, [source.id]).get(source.id, {})
-        denies_it = {name for name, said_of_it in rivals.items() if said_of_it != "contradict"}
-        found: dict[UUID, Memory] = {}
+        denying = {name for name, verdict in rivals.items() if verdict != "contradict"}
+        fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
+        found, passed = dict[UUID, Memory](), set[UUID]()
+
+        def is_concerned(one: Memory) -> bool:
+            is_right = right is not None and said(one.answer) == said(right.answer)
+            keeps = is_right or (now is not None and _keeps_to(one, source, now))
+            return shown or (not keeps and one.id not in denying and _rests_on_any(one, fresh, right, is_pair=is_pair))
+
         while fresh:
             gone = {name: one for name, one in self._trashed.items() if not fresh.keys().isdisjoint(one.parents)}
             children = [one for one in (gone | children_of(self._recall.store, fresh)).values() if one.id not in found]
-            fresh = {
-                one.id: one
-                for one in children
-                if shown
-                or (
-                    (right is None or one.id != right.id)
-                    and one.id not in denies_it
-                    and not (now and _keeps_to(one, source, now))
-                    and _rests_on_any(one, fresh, right, is_pair=is_pair)
-                )
-            }
-            found |= fresh
+            found |= {one.id: one for one in children if is_concerned(one)}
+            texts = [_with_texts(one, is_concerned) for one in children if one.id in found or one.id not in passed]
+            fresh = {one.id: one for one in texts if one is not None}
+            passed |= fresh.keys()
         return [memory for memory in found.values() if memory.id != source.id]
 
     def as_it_was(self, memory: Memory) -> Memory:
@@ -135,8 +142,7 @@ class Derived:
         for one in (gone | by_ids(self._recall.store, memory.parents)).values():
             of_one, is_pair = {one.id: one}, not one.is_statement
             if not one.is_passage and _rests_on_any(memory, of_one, self._right(one), is_pair=is_pair):
-                is_wrong = self._worths.is_wrong(one) or (one.id in gone and is_called_wrong(self._client, one))
-                because += [Cause(memory=one.id, became="found wrong", at=now)] * is_wrong
+                because += [Cause(memory=one.id, became="found wrong", at=now)] * self.is_wrong(one)
                 of_it = one.because if one.status != "active" else ()
                 because += [cause for cause in of_it if cause.became in ("found wrong", FAILED)]
                 for was in [each for each in one.history if each.until > then[-1]][:1]:
@@ -204,15 +210,24 @@ class Derived:
         Those that `were_wrong` had been found so before.
         """
         for one in memories:
-            is_wrong = self._worths.is_wrong(one)
+            is_wrong = self.is_wrong(one)
             if is_wrong and one.id not in were_wrong:
                 self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
             elif one.id in were_wrong and not is_wrong:
                 self.free(one, "found wrong")
 
+    def is_wrong(self, memory: Memory) -> bool:
+        """True if a memory is found wrong: in the trash where it is called so, or lost to what is there."""
+        if by_ids(self._recall.store, [memory.id]):
+            return self._worths.is_wrong(memory)
+        return is_called_wrong(self._client, memory) or self._right(memory) is not None
+
     def _right(self, wrong: Memory) -> Memory | None:
         """The memory that was found right in the place of one, if there is one."""
-        return next(iter(self._worths.decided(self._recall.store, [wrong], "wrong").values()), None)
+        store = self._recall.store
+        for item in () if by_ids(store, [wrong.id]) else self._trash.read([wrong.id]):
+            return next(iter(by_ids(store, item.wrong).values()), None)
+        return next(iter(self._worths.decided(store, [wrong], "wrong").values()), None)
 
     def _rewrite(self, memories: Sequence[Memory]) -> None:
         self._recall.rewrite(memories)

@@ -13,6 +13,7 @@ Forgetting a submitter's tasks does not undo what they counted here: chance put 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from math import sqrt
@@ -24,7 +25,7 @@ import redis
 from pydantic import Field
 
 from memshare_broker.scripts import Script
-from memshare_broker.wire.messages import Examples, Message
+from memshare_broker.wire.messages import AgentPair, Examples, Message
 
 POOLS = "memshare:lift_pools"  # set: the pools of which tasks were counted
 COUNT_LIFT = Script(__file__, "lift")
@@ -98,6 +99,12 @@ def tries(
         yield group._replace(way="only one withheld" if shown + withheld == 1 else "one withheld"), withheld
 
 
+def tries_of(task: AgentPair) -> Iterator[tuple[TaskGroup, bool]]:
+    """The same of a task that was answered."""
+    is_without = task.withheld is not None if task.randomized else None
+    return tries(task.agent, task.kind, task.model, len(task.shown), task.examples, is_without)
+
+
 class LiftSums(SumsOfTasks):
     """For every pool a hash: memory, or group → sums of the tasks that were shown it, or some, then of those without.
 
@@ -116,14 +123,14 @@ class LiftSums(SumsOfTasks):
         return self._add(lift_key(pool), marker, score, fields, second=withheld, pool=pool)
 
     def note(self, pool: str, task_id: str, group: TaskGroup, *, withheld: bool, is_graded: bool = False) -> None:
-        """Note that chance decided on a task of this pool, before it has a grade, or that it is graded by now."""
+        """Note that a task of this pool on which chance decided ended without a grade, or that it is graded by now."""
         marker = f"memshare:lift_noted:{pool}:{'all' if group.way == 'all withheld' else 'one'}:{task_id}"
         field, of = _BETWEEN.join((*group, "1" if withheld else "")), no_grade_key(pool)
         NOTE_NO_GRADE(self._client, counts=of, marker=marker, seconds=self._keep, field=field, is_graded=is_graded)
 
 
 def without_grade(client: redis.Redis, pool: str) -> list[CountedTasks]:
-    """The tasks of a pool on which chance decided and that have no grade, or none yet: as `groups`, without scores."""
+    """The tasks of a pool on which chance decided and that ended without a grade: as `groups`, without scores."""
     counted = [(str(field).split(_BETWEEN), int(count)) for field, count in client.hgetall(no_grade_key(pool)).items()]
     return [
         (TaskGroup._make(of), Side(0 if withheld else count, 0, 0), Side(count if withheld else 0, 0, 0))
@@ -223,6 +230,7 @@ def no_grade_key(pool: str) -> str:
 
 NUMBERS = (0, 1, 3, 6)
 USUAL = 3  # as in INMS (arXiv 2404.09982)
+_AT_USUAL = NUMBERS.index(USUAL)
 BEGIN_AFTER = 20  # graded tasks that were shown the usual number
 AT_RANDOM = 0.08  # of the tasks
 KNOWN_BEFORE = 40  # tasks that it weighs, how much better the usual number is expected to be
@@ -236,34 +244,37 @@ _ALL = ""  # the kind of all kinds together
 
 
 class Tried(Message):
-    """Results of a model for a kind of tasks, by the number of memories shown; no kind: all kinds.
-
-    `tasks` and `scores` are by number; `best` is what is shown where chance does not decide. Scores, 0 to 100, are no
-    means: each task is compared with others of its time, and the level of now is added, as if all were graded now.
-    A score is kept within 0 to 100 once that is added; `difference` is not, and is not that of the scores.
-    """
+    """Results of a model for a kind of tasks, or all; `best` is how many are shown where chance does not decide."""
 
     model: str
     kind: str | None
-    tasks: dict[int, int]
-    scores: dict[int, float]
+    tasks: dict[int, int] = Field(description="by the number of memories shown")
     best: int
-    difference: float | None = Field(
-        default=None,
-        description="how much higher above the level of their time tasks with some memories lay than those with none; "
-        "leans to 0, as that level has part of what memories do. null below ten on a side. Believe `helps`",
+    beside_usual: dict[int, tuple[float, float, float]] = Field(
+        default={},
+        description="by number: points above those shown three, each score beside others of its time, and their ends of"
+        " 2.262 standard errors, from ten tasks on each side on; they lean to 0: believe `helps`",
     )
-    low: float | None = Field(default=None, description="2.262 standard errors below; no interval of what memories do")
-    high: float | None = Field(default=None, description="as far above")
+    is_fair: bool = Field(default=True, description="false where all withheld is no fair comparison: no finding")
 
     @property
     def verdict(self) -> str:
-        """Sentence on memories where none are shown; else empty."""
-        if self.best:
-            return ""
-        if self.low is None or self.high is None or self.high >= 0:
-            return "no difference known yet"
-        return "memories do not help here, as far as was learnt"
+        """Sentence on memories where none are shown, or what has no grade forbids any; else empty."""
+        if self.best or not self.is_fair:
+            return "" if self.is_fair else "no fair comparison"
+        _, low, _ = self.beside_usual.get(0, (0, 0, 0))
+        return "memories do not help here, as far as was learnt" if low > 0 else "no difference known yet"
+
+    @property
+    def in_words(self) -> str:
+        """The number that is shown, and of each how many tasks were, and what they did beside the usual one."""
+        known = self.beside_usual.items() if self.is_fair else ()
+        beside = {
+            at: f": {points:+.1f} points ({low:+.1f} to {high:+.1f}) beside {USUAL}"
+            for at, (points, low, high) in known
+        }
+        said = [f"{at} in {count:,}{beside.get(at, '')}" for at, count in sorted(self.tasks.items())]
+        return f"{self.best}{self.verdict and ': '}{self.verdict}; tasks with {', '.join(said)}"
 
 
 class HowMany(SumsOfTasks):
@@ -280,7 +291,7 @@ class HowMany(SumsOfTasks):
         found = self._client.hmget(how_many_key(pool), names)
         sums = [together(read_sides(text)) for text in found]
         rows = {of_kind: sums[at * len(NUMBERS) : (at + 1) * len(NUMBERS)] for at, of_kind in enumerate(kinds)}
-        if rows[_ALL][NUMBERS.index(USUAL)].tasks < BEGIN_AFTER:
+        if rows[_ALL][_AT_USUAL].tasks < BEGIN_AFTER:
             return Examples(model=model, number=USUAL)
         expected = _expected(rows[_ALL], rows[kind] if kind else None)
         if not learn:
@@ -310,54 +321,43 @@ def tried(client: redis.Redis, pool: str) -> list[Tried]:
 
     Where all tasks are of one kind, that stands for all kinds.
     """
-    sums: dict[tuple[str, str], dict[int, Side]] = {}
-    levels: dict[tuple[str, str], float] = {}
+    rows, found = _rows(client, pool), []
+    for (model, kind), row in sorted(rows.items()):
+        counts, usual = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}, row[_AT_USUAL]
+        others = {number: side for number, side in counts.items() if number != USUAL}
+        is_twice = not kind and row in [of for (whose, of_kind), of in rows.items() if whose == model and of_kind]
+        if others and not is_twice:
+            best = _best(_expected(rows[model, _ALL], row if kind else None))
+            known = {at: side for at, side in others.items() if min(side.tasks, usual.tasks) >= TOLD_FROM}
+            beside = {at: _beside(side, usual) for at, side in known.items()}
+            tasks = {at: int(side.tasks) for at, side in counts.items()}
+            found.append(Tried(model=model, kind=kind or None, tasks=tasks, best=best, beside_usual=beside))
+    return found
+
+
+def _rows(client: redis.Redis, pool: str) -> dict[tuple[str, str], list[Side]]:
+    """By model and kind the sums of each number."""
+    rows: defaultdict[tuple[str, str], list[Side]] = defaultdict(lambda: [NO_TASKS] * len(NUMBERS))
     for field, text in client.hgetall(how_many_key(pool)).items():
         number, model, kind = str(field).split(_BETWEEN)
         if number:
-            sums.setdefault((model, kind), {})[int(number)] = together(read_sides(text))
-        else:
-            levels[model, kind] = float(str(text).split()[1])
-    rows = {name: [of.get(number, NO_TASKS) for number in NUMBERS] for name, of in sums.items()}
-    found = []
-    for (model, kind), row in sorted(rows.items()):
-        if all(side.tasks == 0 for number, side in zip(NUMBERS, row, strict=True) if number != USUAL):
-            continue
-        if not kind and row in [of for (whose, of_kind), of in rows.items() if whose == model and of_kind]:
-            continue
-        everything, some = rows[model, _ALL], together(row[1:])
-        difference: float | None = None
-        reach = 0.0
-        if min(row[0].tasks, some.tasks) >= TOLD_FROM:
-            difference = some.mean - row[0].mean
-            reach = T_LEAST * sqrt(sum(squared_errors(some, row[0])))
-        counts = {number: side for number, side in zip(NUMBERS, row, strict=True) if side.tasks}
-        found.append(
-            Tried(
-                model=model,
-                kind=kind or None,
-                tasks={number: int(side.tasks) for number, side in counts.items()},
-                scores={
-                    number: min(max(levels[model, kind] + side.mean, 0.0), 100.0) for number, side in counts.items()
-                },
-                best=_best(_expected(everything, row if kind else None)),
-                difference=difference,
-                low=None if difference is None else difference - reach,
-                high=None if difference is None else difference + reach,
-            )
-        )
-    return found
+            rows[model, kind][NUMBERS.index(int(number))] = together(read_sides(text))
+    return rows
+
+
+def _beside(side: Side, other: Side) -> tuple[float, float, float]:
+    """The difference of two sides and the ends of its interval."""
+    points, reach = side.mean - other.mean, T_LEAST * sqrt(sum(squared_errors(side, other)))
+    return points, points - reach, points + reach
 
 
 def usual_in(client: redis.Redis, pools: Iterable[str], without: Container[str | None] = ()) -> dict[str, int]:
     """By pool the most graded tasks that a model, none of those `without`, was shown the usual number of."""
-    found = dict.fromkeys(sorted(pools), 0)
-    for pool in found:
-        for field, text in client.hgetall(how_many_key(pool)).items():
-            number, model, kind = str(field).split(_BETWEEN)
-            if number == str(USUAL) and not kind and model not in without:
-                found[pool] = max(found[pool], int(together(read_sides(text)).tasks))
-    return found
+    found = {pool: [0.0] for pool in sorted(pools)}
+    for pool, of in found.items():
+        rows = _rows(client, pool).items()
+        of.extend(row[_AT_USUAL].tasks for (model, kind), row in rows if not kind and model not in without)
+    return {pool: int(max(of)) for pool, of in found.items()}
 
 
 def tried_in(client: redis.Redis, pools: Iterable[str]) -> dict[str, list[Tried]]:

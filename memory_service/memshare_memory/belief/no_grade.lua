@@ -1,4 +1,4 @@
--- Note once that chance decided on a task, which has no grade yet; or that it has one.
+-- Note once that a task on which chance decided ended without a grade; or that it has one.
 -- keys: counts, marker
 -- arguments: seconds, field, is_graded: flag
 -- The marker has the field in which the task counts, and nothing once it is graded.
@@ -8,7 +8,5 @@ if not is_graded then
   return
 end
 local noted = redis.call('GET', marker)
-if noted and noted ~= '' then
-  redis.call('SET', marker, '', 'KEEPTTL')
-  redis.call('HINCRBY', counts, noted, -1)
-end
+redis.call('SET', marker, '', 'EX', seconds)
+if noted and noted ~= '' then redis.call('HINCRBY', counts, noted, -1) end

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 import redis
@@ -18,9 +19,9 @@ from memshare_memory.admit.stale import Derived
 from memshare_memory.belief.bandit import BANDIT, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
-from memshare_memory.contradictions import MemoryConflict, Rivals, Send, Verdict, comparisons
+from memshare_memory.contradictions import MemoryConflict, Rivals, Send, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
-from memshare_memory.memory import FAILED, Credibility, CreditSnapshot, Memory, joined, memory_id, said, sayings
+from memshare_memory.memory import FAILED, Credibility, Memory, Verdict, joined, memory_id, said, sayings
 from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -109,7 +110,8 @@ class Curate:
         """
         for one in new:
             refuse_too_long(self._text_limit, prompt=one.prompt, answer=one.answer)
-        refuse_wrong(self._client, [(one.answer, one.pool, one.prompt) for one in new])
+        embed = partial(self._pool().vector, None)
+        refuse_wrong(self._client, [(one.answer, one.pool, one.prompt) for one in new], embed)
         memories = [
             Memory(
                 id=memory_id(one.pool, one.prompt, one.answer),
@@ -152,9 +154,9 @@ class Curate:
             changed = before.model_copy(update=changes)
             rewritten = (changed.prompt, changed.answer) != (before.prompt, before.answer)
             if rewritten:
-                decided = self._ranking.conflicts.rivals(before.pool, [before.id]).get(before.id, {})
-                lost_to = [one for one, said in decided.items() if said == "wrong"]
-                changed = changed.begun_anew(before, edit.by, time.time(), lost_to)
+                known = self._ranking.conflicts.rivals(before.pool, [before.id], dismissed=True)
+                decided = known.get(before.id, {})
+                changed = changed.begun_anew(before, edit.by, time.time(), decided)
                 if edit.status is None:
                     changed = derived.as_it_was(self._shown_if_right(before, changed))
                 words = [*wrong_answers(self._client, changed.answer)]
@@ -177,9 +179,7 @@ class Curate:
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
             if rewritten:
                 self._worths.drop([changed])
-                self._keep_decided(
-                    derived, recall.store, changed, [one for one, said in decided.items() if said == "right"]
-                )
+                self._keep_decided(derived, recall.store, before, changed, decided)
                 self._ranking.note(recall.store, [changed.id])
                 derived.make_stale(derived.stale_once(_as_then(before), "changed", now=changed))
                 again = derived.free(changed, "changed")
@@ -198,24 +198,33 @@ class Curate:
         self._compare_again([*derived.shown_again, *([] if rewritten or before.status == "active" else [changed])])
         return EditedMemory(**dict(changed), active_again=again)
 
-    def _keep_decided(self, derived: Derived, store: Store, changed: Memory, lost: Sequence[UUID]) -> None:
+    def _keep_decided(self, derived: Derived, store: Store, before: Memory, changed: Memory, decided: Rivals) -> None:
         """Let what lost to a memory be wrong still, now that this has another text, unless it says the same by now; and
-        this itself, if it says again what lost to others."""
-        says, judge = said(changed.answer), self._ranking.conflicts.judge
-        for one in by_ids(store, lost).values():
-            if said(one.answer) != says:
-                judge(changed.pool, changed.id, one.id, "right")
-            elif not self._worths.is_wrong(one):
-                derived.free(one, "found wrong")
-        again = {right for one in changed.history if said(one.answer) == says for right in one.lost_to}
+        where it says again what it said before, let that be `decided` as it was then, unless it was taken back."""
+        says, conflicts = said(changed.answer), self._ranking.conflicts
+        was = next((one for one in reversed(changed.history) if said(one.answer) == says), None)
+        then: Rivals = {**dict.fromkeys(was.lost_to, "wrong"), **was.decided} if was else {}
+        others = by_ids(store, decided.keys() | then.keys())
+        were_wrong = {one.id for one in others.values() if decided.get(one.id) == "right" or derived.is_wrong(one)}
         copies = store.page(Where(pool=changed.pool, saying=sayings(changed.answer)), BATCH).memories
-        known = self._ranking.conflicts.rivals(changed.pool, [one.id for one in copies]).values()
-        taken_back = {rival for of in known for rival, verdict in of.items() if verdict == "contradict"}
-        there = by_ids(store, again - taken_back).values()
-        lost_to = tuple(one.id for one in there if said(one.answer) != says)
-        self._worths.put_back(store, changed, CreditSnapshot(rivals=lost_to, wrong=lost_to))
+        known = conflicts.rivals(changed.pool, [one.id for one in copies], dismissed=True)
+        taken_back = {rival for of in known.values() for rival, verdict in of.items() if verdict == "contradict"}
+
+        def verdict_on(one: Memory) -> Verdict | None:
+            if decided.get(one.id) == "right":
+                return "right"
+            verdict = None if one.id in taken_back else then.get(one.id)
+            is_same = verdict == "wrong" or (was is not None and said(one.text_at(was.until)[1]) == said(one.answer))
+            return verdict if is_same and (verdict != "right" or said(one.answer) == said(before.answer)) else None
+
+        for one in (each for each in others.values() if said(each.answer) != says):
+            if verdict := verdict_on(one):
+                conflicts.judge(changed.pool, changed.id, one.id, verdict)
+        conflicts.decide_alike(changed, copies, known)
         is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
-        derived.follow([changed], {changed.id} if again or (is_back and not self._worths.is_wrong(changed)) else ())
+        if (was and was.lost_to) or (is_back and not conflicts.wrong(changed.pool, [changed.id])):
+            were_wrong.add(changed.id)
+        derived.follow([changed, *others.values()], were_wrong)
 
     def _shown_if_right(self, before: Memory, changed: Memory) -> Memory:
         """A rewritten memory, shown if it was hidden as its answer was called wrong, hidden if it says that again."""
@@ -273,15 +282,13 @@ class Curate:
             derived = Derived(recall, self._client)
             pairs = self._alike(recall.store, one, other, dismissed=decision.undecided)
             every = {each.id: each for pair in pairs for each in pair}
-            wrong = conflicts.wrong(one.pool, [*every])
+            carried = [pair for pair in pairs if decision.undecided and _is_carried(*pair)]
+            trashed = (copy.memory for each in every.values() for copy in derived.copies_in_trash(each, every))
+            told = {each.id: each for each in (*trashed, *every.values())}
+            were_wrong = {each.id for each in told.values() if derived.is_wrong(each)}
             recall.rewrite(self._worths.no_longer_confirmed(recall.store, pairs))
             if decision.right is not None:
                 right = _get(recall.store, decision.right)
-                lost = {pair[right.id == one.id].id for pair in pairs}
-                losing = [one for each in lost - wrong for one in derived.with_trashed(every[each], every)]
-                found = [derived.stale_once(each, "found wrong", right) for each in losing]
-                staying = every.keys() - lost
-                derived.make_stale(child for some in found for child in some if child.id not in staying)
                 recall.rewrite([self._worths.confirmed(right, one, other)])
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
@@ -289,17 +296,17 @@ class Curate:
                     verdict = "right" if decision.right == one.id else "wrong"
                 for first, second in pairs:
                     conflicts.judge(one.pool, first.id, second.id, verdict)
-            elif not [pair for pair in pairs if conflicts.take_back(one.pool, pair[0].id, pair[1].id)]:
+            elif True not in [
+                conflicts.take_back(one.pool, a.id, b.id, have_changed=(a, b) in carried) for a, b in pairs
+            ]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            for each in (every[name] for name in wrong - conflicts.wrong(one.pool, [*every])):
-                for copy in derived.with_trashed(each, every):
-                    if not self._worths.is_wrong(copy):
-                        derived.free(copy, "found wrong")
-                if not self._worths.is_wrong(each):
-                    derived.show_again(by_ids(recall.store, [each.id]).values())
             for first, second in pairs:
                 derived.tell_trash(first, second, conflicts.rivals(one.pool, [first.id, second.id], dismissed=True))
-        self._compare_again(derived.shown_again)
+            derived.follow(told.values(), were_wrong)
+            right_again = [name for name in every if name in were_wrong and not derived.is_wrong(every[name])]
+            derived.show_again(by_ids(recall.store, right_again).values())
+        changed = {each.id: each for pair in carried for each in pair}
+        self._compare_again([*derived.shown_again, *changed.values()])
 
     def _compare_again(self, shown_again: Sequence[Memory]) -> None:
         self._send(after_return(self._pool().store, self._client, shown_again))
@@ -307,12 +314,17 @@ class Curate:
     def _alike(self, store: Store, one: Memory, other: Memory, *, dismissed: bool) -> list[tuple[Memory, Memory]]:
         """These two, and others of the same contradiction, as far as is known, or which answer the same questions.
 
-        Where `dismissed`, also those of which a person said that both are right.
+        Where `dismissed`, also those of which a person said that both are right, and those that had said the same.
         """
+        is_same, known = said(one.answer) == said(other.answer), self._ranking.conflicts.rivals
         both = [sayings(each.answer) for each in (one, other)]
-        these, those = (store.page(Where(pool=one.pool, saying=each), BATCH).memories for each in both)
-        is_same = said(one.answer) == said(other.answer)
-        known, ids = self._ranking.conflicts.rivals, [each.id for each in these]
+        these, those = ([*store.page(Where(pool=one.pool, saying=each), BATCH).memories] for each in both)
+        rivals_now = known(one.pool, [each.id for each in (*these, *those)] if dismissed else [])
+        for each in by_ids(store, {rival for of in rivals_now.values() for rival in of}).values():
+            before = {said(was.answer) for was in each.history if was.decided}
+            for like, some in ((one, these), (other, those)):
+                some += [each] * (said(like.answer) in before and each not in some)
+        ids = [each.id for each in these]
         rivals = {} if is_same else known(one.pool, ids, dismissed=dismissed)
         asked = {each.id: said(each.prompt or "") for each in (one, other, *these, *those)}
         alike = [
@@ -335,6 +347,12 @@ def hide_expired(pool: Pool) -> None:
         with pool.writing(alone_in=name) as recall:
             some = recall.store.page(Where(name, status="active", valid_to=now), BATCH).memories
             recall.rewrite([one.model_copy(update={"status": "hidden", "why_hidden": OVER}) for one in some])
+
+
+def _is_carried(one: Memory, other: Memory) -> bool:
+    """True if a person's word on two memories was said of an earlier text of one of them, and not of that of now."""
+    by = [({said(was.answer) for was in a.history if b.id in was.decided}, a) for a, b in ((one, other), (other, one))]
+    return any(texts and said(a.answer) not in texts for texts, a in by)
 
 
 def _as_then(memory: Memory) -> Memory:

@@ -226,7 +226,7 @@ class Forgetting:
         derived, there = Derived(recall, self._client), meant.there.values()
         stale = {one.id: derived.stale_once(one, "forgotten") for one in there}
         left = {name: [one for one in some if one.id not in meant.there] for name, some in stale.items()}
-        lost = self._worths.decided(recall.store, there, "right")
+        lost = self._trash.lost_to(meant.there) | self._worths.decided(recall.store, there, "right")
         if keeps:
             self._trash.take(there, left)
         derived.make_stale(one for some in left.values() for one in some)
@@ -282,8 +282,8 @@ class Forgetting:
             derived = Derived(recall, self._client)
             for one, item in back.items():
                 lost |= {copy.id: copy for copy in self._worths.put_back(recall.store, came[one], item)}
-                for lost_to_it in self._trash.tell_rivals(item):
-                    derived.make_stale(derived.stale_once(lost_to_it, "found wrong"))
+                self._trash.tell_rivals(item)
+            lost |= self._trash.lost_to(back)
             stale = by_ids(recall.store, {one for item in back.values() for one in item.made_stale})
             derived.no_longer_stale(stale.values(), back, "forgotten")
             derived.follow((lost | came).values(), were_wrong)

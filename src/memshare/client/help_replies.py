@@ -22,7 +22,7 @@ class HelpReply(Message):
     The same questions were asked with `remember` false, both without memories and shown some; from other tasks chance
     withheld all memories, the only one that there was, or one beside others that were shown: that tells what one more
     does. The difference has its 95 % interval, and is not told below ten tasks on a side. What chance withheld counts
-    for good; of the same questions the last thousand answers do, for `MEMSHARE_KEEP_DAYS`.
+    for good; of the same questions the last 2,000 answers of each agent do, for `MEMSHARE_KEEP_DAYS`.
     """
 
     way: HelpWay
@@ -40,7 +40,9 @@ class HelpReply(Message):
     more: int | None = Field(default=None, description="tasks to come until there are some ten on each side")
     days: float | None = Field(default=None, description="that these take at the last day's rate, after a day of data")
     missing: int = Field(default=0, description="questions, or tasks on the smaller side of what has both, below ten")
-    asked: int | None = Field(default=None, description="questions asked without memories; `tasks` of them with some")
+    waiting: int = Field(default=0, description="of all tasks: questions asked with an answer still to come")
+    other_model: int = Field(default=0, description="and those that one model answered with memories, another without")
+    alone: int = Field(default=0, description="and those asked on one side, or whose other answer is not kept any more")
     shown_none: int = Field(default=0, description="questions left out: with memories, none was shown")
     there: int = Field(default=0, description="of the questions, those that a memory shown has in the same words")
     changed: int = Field(default=0, description="and those asked before and after rubric or instructions changed")
@@ -70,11 +72,14 @@ class HelpReply(Message):
     @property
     def in_words(self) -> str:
         """The difference with its interval, or how much is missing."""
-        if self.difference is not None:
-            by = ", by questions" if self.way == "same questions" else ""
-            told = f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f}{by})"
-            unfair = f"no fair comparison: {self.so_far[2:]}; those graded {told}"
-            return f"{told}{self.so_far}" if self.is_fair else unfair
+        by = ", by questions" if self.way == "same questions" else ""
+        points = (
+            self.difference is not None and f"{self.difference:+.1f} points ({self.low:+.1f} to {self.high:+.1f}{by})"
+        )
+        if not self.is_fair:
+            return f"no fair comparison: {self.so_far[2:]}{f'; those graded {points}' if points else ''}"
+        if points:
+            return f"{points}{self.so_far}"
         if self.needs:
             return f"not measured: it needs {self.needs}"
         if self.begun is not None and not (self.has_begun or self.tasks + self.tasks_without):
@@ -110,11 +115,16 @@ class HelpReply(Message):
         said = [sides] * bool(self.no_grade)
         if self.way == "same questions":
             known = self.in_all + self.shown_none + self.changed
-            waiting = max((self.asked or 0) - known, 0)
             why = [f"{self.shown_none:,} shown no memory"] * bool(self.shown_none) + said
             why += [f"{self.changed:,} asked before and after rubric or instructions changed"] * bool(self.changed)
-            why += [f"{waiting:,} with one answer so far"] * bool(waiting)
-            said = [f"{self.tasks:,} of {known + waiting:,} questions ({'; '.join(why)})"] * bool(why)
+            why += [f"{self.waiting:,} not answered twice yet"] * bool(self.waiting)
+            why += [f"{self.other_model:,} answered by one model with memories, by another without"] * bool(
+                self.other_model
+            )
+            why += [f"{self.alone:,} asked one way alone, among the last 2,000 of their agent"] * bool(self.alone)
+            known += self.waiting + self.other_model + self.alone
+            said = [f"{self.tasks:,} of {known:,} questions ({'; '.join(why)})"] * bool(why)
+            said += [f"{self.there:,} in words that a memory has already, which says little"] * bool(self.there)
         if self.unfair:
             names = " and ".join(self.unfair) if len(self.unfair) <= FEW_NAMES else f"{len(self.unfair)} rows below"
             said.append(f"the {sum(self.unfair.values()):,} of {names} left out as no fair comparison")
@@ -139,8 +149,7 @@ class StatsReply(Message):
     helps: tuple[HelpReply, ...] = Field(description="all together, then by agent, kind and model")
     numbers: dict[str, tuple[Tried, ...]] = Field(
         default={},
-        description="by pool, where it is learnt: how many memories are shown, by model and kind; `scores` are as if "
-        "all tasks were graded now, and no means",
+        description="by pool, where it is learnt: how many memories are shown, by model and kind",
     )
     open: dict[str, int]
 

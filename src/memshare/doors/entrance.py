@@ -66,7 +66,14 @@ class Bodies:
                     if not isinstance(one, str):
                         text = fault = ""
                         try:
-                            text = await run_in_threadpool(read, one.filename or "The file", await one.read())
+                            raw = await one.read()
+                            text = await run_in_threadpool(read, one.filename or "The file", raw)
+                            if (size := len(text.encode())) > max(len(raw), largest):  # a document's
+                                text = ""
+                                raise BadInput(
+                                    f"{one.filename} has {size:,} bytes as statements, and at most {largest:,} are "
+                                    "taken: split it in two."
+                                )
                         except BadInput as error:
                             fault = str(error)
                         pairs += [(field, text), (f"{field} name", one.filename or ""), (f"{field} fault", fault)]

@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from memshare.client.client import Client
 from memshare.client.pools import pools_known, require_kind
+from memshare.files.document_blocks import statements_in
 from memshare.files.json_lines import (
     ANSWER,
     LOOKED_AT,
@@ -181,7 +182,6 @@ _OF_TEXT = "Text is called NAME.txt, .md, .html or .pdf: a statement a paragraph
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
 LONGEST_STATEMENT = 2_000  # characters of a statement
-_HEADING = re.compile(r"#{1,6}([ \t].*)?|.+\n(=+|-+)")  # of Markdown; alone it states nothing
 
 
 def is_document(file: Path, begins: str | None = None) -> bool:
@@ -211,9 +211,9 @@ def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_L
 
 
 def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[str]:
-    """The paragraphs of the main text; long ones are cut where a sentence ends.
+    """The paragraphs of a whole document, its rows and its items; long ones are cut where a sentence ends.
 
-    A heading of Markdown with nothing directly below it is none.
+    A heading with nothing directly below it is none. Raises `BadInput` for one of which something would be left out.
     """
     from memshare_agents.reasoning.sources.documents import SUFFIXES
     from memshare_agents.reasoning.sources.extract_text import page_of, pieces
@@ -223,10 +223,10 @@ def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[str]:
     if kind == "plain":
         decode(raw, name)  # a page may say its encoding, and a text cannot
     try:
-        text = page_of(name, raw, kind).text
+        text = page_of(name, raw, kind, whole=True).text
     except GiveUp as error:
         raise BadInput(str(error)) from error
-    split = text.split("\n" if kind == "html" else "\n\n")
-    parts = [" ".join(part.split()) for part in split if not (ending == ".md" and _HEADING.fullmatch(part.strip()))]
+    blocks = re.split(r"\n\s*\n", re.sub(r"\r\n?", "\n", text))
+    parts = [one for block in blocks for one in statements_in(block, is_markdown=ending != ".txt")]
     longest = min(LONGEST_STATEMENT, limit)
     return [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]

@@ -30,7 +30,7 @@ from memshare.operations.difference import (
 )
 from memshare.operations.journeys import sees_task
 from memshare_broker.delivery.hops import ANSWER, SCORE
-from memshare_broker.delivery.journey_records import UNREMEMBERED, recent
+from memshare_broker.delivery.journey_records import recent, unremembered
 from memshare_broker.presence import Presence
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import AgentTask
@@ -123,7 +123,7 @@ class Seen:
 def helps(backend: Backend, caller: Caller, pools: Iterable[str]) -> tuple[HelpReply, ...]:
     """Differences of tasks of these pools: all together in each way, then by agent, kind and model.
 
-    The same questions are those that the caller may see among the last thousand graded tasks of which nothing is
+    The same questions are those that the caller may see among each agent's last 2,000 graded tasks of which nothing is
     remembered, as long as their journeys are kept.
     """
     with backend.reaching():
@@ -153,6 +153,7 @@ def _seen(backend: Backend, caller: Caller, pools: Set[str]) -> Seen:
 
 def _same_questions(seen: Seen) -> Iterator[Row]:
     pairs = _paired(seen.tasks)
+    unpaired = _unpaired(one for one in seen.tasks if ALL in seen.groups_of(one.group))
 
     def row(group: Group, of: Sequence[Group]) -> Row:
         every = [pairs[name] for name in (*of, *([ALL] if group == ALL else []))]
@@ -171,12 +172,11 @@ def _same_questions(seen: Seen) -> Iterator[Row]:
         more |= Counter(one.left_out for asked_twice in every for one in asked_twice if one.left_out)
         more |= {"missing": max(LEAST - len({text for text, _ in both}), 0)}
         if group == ALL:
-            alone = [one for one in seen.tasks if one.task.memories == 0 and not one.task.remember]
-            alone = [one for one in alone if ALL in seen.groups_of(one.group) and one.group not in pairs.keys() - {*of}]
-            more |= {"asked": len({(*one.group[:2], one.task.text) for one in alone})}
+            more |= unpaired
         return _reply("same questions", group, shown, without, difference, more), measure
 
-    return _with_all(seen, [group for group in pairs if group != ALL], row, is_told=ALL in pairs)
+    own = [group for group in pairs if group != ALL]
+    return _with_all(seen, own, row, is_told=ALL in pairs or bool(unpaired))
 
 
 def _by_chance(seen: Seen, way: Way) -> Iterator[Row]:
@@ -291,7 +291,7 @@ def _needs(backend: Backend, workers: Sequence[Presence], used: Set[str | None])
 
 def _tasks(backend: Backend, caller: Caller) -> list[GradedAnswer]:
     """The latest first."""
-    latest, found = [*{*recent(backend.redis), *recent(backend.redis, of=UNREMEMBERED)}], []
+    latest, found = [*{*recent(backend.redis), *unremembered(backend.redis)}], []
     for start in range(0, len(latest), READ):
         for records in backend.client.ledger.records(latest[start : start + READ]):
             entry, answer, score = (records.get(name) or {} for name in ("task", ANSWER.name, SCORE.name))
@@ -338,6 +338,26 @@ def _paired(tasks: Iterable[GradedAnswer]) -> dict[Group, list[AskedTwice]]:
         why: Reason = "shown_none" if True not in sides else "changed" if max(map(len, versions)) > 1 else ""
         pairs[ALL if of_nobody else group].append(AskedTwice(text, before.score, after.score, why, after.is_there))
     return pairs
+
+
+def _unpaired(tasks: Iterable[GradedAnswer]) -> Counter[str]:
+    """How many questions, asked with a number of memories, have no two answers to compare, by why."""
+    asked: defaultdict[tuple[str | None, ...], tuple[set[str | None], set[str | None]]]
+    asked, found, given = defaultdict(lambda: (set(), set())), Counter[str](), set[tuple[str | None, ...]]()
+    question: tuple[str | None, ...]
+    for one in tasks:
+        if not one.task.remember:
+            question = (*one.group[:2], one.task.text)
+            given |= {question} if one.task.memories is not None else set()
+            model = one.group[2] if one.is_ended or one.score is not None else ""
+            asked[question][one.task.memories != 0].add(model)
+    for question in given:
+        sides = asked[question]
+        without, shown = (side - {""} for side in sides)
+        if without and shown and (without & shown or None in without | shown):
+            continue
+        found["waiting" if "" in sides[0] | sides[1] else "other_model" if without and shown else "alone"] += 1
+    return found
 
 
 def _without_grade(strata: Iterable[Sequence[tuple[float, float]]], difference: Difference | None) -> dict[str, Any]:

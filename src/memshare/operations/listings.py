@@ -253,6 +253,14 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     own = {card.name for card in backend.cards().values() if caller.uses(card)}
     seen = {queue: count for queue, count in waiting.items() if caller.pools is None or queue in own}
     total, helped = sum(by_pool.values()), helps(backend, caller, {*by_pool, *tried_pools})
+    unfair = {
+        (one.model, kind)
+        for one in helped
+        if not one.is_fair and one.way == "all withheld"
+        for kind in (one.kind, None)
+    }
+    for name, found in numbers.items():
+        numbers[name] = tuple(one.model_copy(update={"is_fair": (one.model, one.kind) not in unfair}) for one in found)
     return StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)
 
 

@@ -54,6 +54,7 @@ from memshare_memory.curate.requests import (
     TrashRequest,
     Until,
 )
+from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import JudgedMemory
 from memshare_memory.memory import CalledWrong, Memory, Revision, Status, said
 from memshare_memory.people import called_wrong, each_barred
@@ -101,7 +102,7 @@ def import_memories(
     if not new_pool and (unknown := unknown_pools(backend.client, found)):
         refused.append(RefusedLine(line=None, why=f"{unknown} 'new_pool' lets it begin."))
     with backend.reaching():
-        found, wrong = without_wrong(backend.redis, found)
+        found, wrong = without_wrong(backend.redis, backend.client.memories, found)
     why = Counter({reason: len(places) for reason, places in found.left_out.items()}) + Counter(wrong)
     new, silent = new_ids(backend.client, found.ids), unread(cards.values(), found.pools)
     if not dry_run:
@@ -204,10 +205,11 @@ def has_changed(there: Memory, given: GivenMemory) -> bool:
     return bool(there.history) and len({*same}) > 1
 
 
-def without_wrong(client: redis.Redis, found: PairsFile) -> tuple[PairsFile, list[str]]:
+def without_wrong(client: redis.Redis, pools: MemoryClient, found: PairsFile) -> tuple[PairsFile, list[str]]:
     """The memories of a file without those that are shown and called wrong, and why, each by line and first words."""
     memories: list[Memory | NewMemory] = [*(one for one in found.whole if one.status != "hidden"), *found.pairs]
-    faults = each_barred(client, [(one.answer, one.pool, one.prompt) for one in memories])
+    given = [(one.answer, one.pool, one.prompt) for one in memories]
+    faults = each_barred(client, given, lambda text: pools.embed(text).unpack())
     wrong = {id_of(one): fault for one, fault in zip(memories, faults, strict=True) if fault}
     why = [
         f"{found.places[name]}, {(one.prompt or one.answer)[:80]!r}: {wrong[name]}"

@@ -233,13 +233,17 @@ def _conflicts(look: Look) -> Iterator[Need]:
     def held(ids: Collection[UUID], view: str, denied: str) -> tuple[int, bool]:
         """The number of submitters who say a view with these memories, and whether a person gave it so.
 
-        A task's answer that was written from another that denies the same is a copy, and no word of its own.
+        A task's answer that was written from another that denies the same is a copy, and no word of its own. What
+        repeats what a person gave rests on that, also in other words.
         """
         saying = [one.memory for one in map(known.__getitem__, ids) if one.stands and said(one.memory.answer) == view]
         before = {one.id: _written_from(one, known) for one in saying}
         own = [one for one in saying if one.is_a_persons or before[one.id].isdisjoint(denying[one.pool, denied])]
-        sources = [known[each] for each in set[UUID]().union(*before.values())]
-        given = [*own, *(one.memory for one in sources if one.stands and said(one.memory.answer) == view)]
+        given = [*own]
+        for child, source in ((one, known[each]) for one in saying for each in before[one.id]):
+            says_so = said(source.memory.answer) == view
+            repeats = said(source.memory.answer) != denied and _repeats(child, source.memory)
+            given += [source.memory] * (source.stands and (says_so or repeats))
         return max(len({one.submitter for one in own}), 1), any(one.is_a_persons for one in given)
 
     cards: defaultdict[tuple[str, ...], list[Need]] = defaultdict(list)
@@ -255,9 +259,26 @@ def _conflicts(look: Look) -> Iterator[Need]:
                 many, given = zip(*(held(ids, *each) for each in permutations(views)), strict=True)
                 need = need.model_copy(update=_speaks(first, second, many, given))
                 cards[need.pool or "", *sorted(said(each.memory.key) for each in need.memories)].append(need)
+    at_odds = _at_odds([one for some in cards.values() for one in some if one.better], known)
     for some in cards.values():
+        some = [one.model_copy(update={"better": None, "speaks": None}) if one.key in at_odds else one for one in some]
         oldest, *others = sorted(some, key=_age)
         yield oldest.model_copy(update={"others": tuple(others)})
+
+
+def _at_odds(some: Sequence[Need], known: Mapping[UUID, _Source]) -> set[str]:
+    """The keys of contradictions where what is better in each is, or is repeated by, what is worse in another."""
+    sides = dict[str, tuple[set[UUID], ...]]()
+    for need in some:
+        two = sorted((each.memory for each in need.memories), key=lambda one: one.id != need.better)
+        sides[need.key] = tuple(
+            {one.id, *(each for each in _written_from(one, known) if _repeats(one, known[each].memory))} for one in two
+        )
+    return {
+        key
+        for (key, (better, worse)), (_, (right, wrong)) in permutations(sides.items(), 2)
+        if better & wrong and right & worse
+    }
 
 
 def _conflict(one: Contradiction) -> Need:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from uuid import UUID
@@ -27,6 +27,7 @@ from memshare_memory.door.messages import JudgedMemory, SearchRequest
 from memshare_memory.memory import Memory, memory_id, sayings
 from memshare_memory.memory import said as words_of
 from memshare_memory.people import (
+    LIKE_PROMPT,
     WrongAnswer,
     called_wrong,
     least_alike,
@@ -227,6 +228,22 @@ def standing(backend: Backend, memory: UUID | None) -> str:
     return ""
 
 
+def still_lost(backend: Backend, memories: Sequence[UUID]) -> str:
+    """A sentence that says how many of some memories are not shown, as others were found right; empty for none."""
+    there = [one for one in backend.client.memories.judge(memories) if one.memory.status == "active"]
+    lost = [one for one in there if one.lost_to]
+    right = dict.fromkeys(f"memory {str(each)[:8]}" for one in lost for each in one.lost_to)
+    were = "was" if len(right) == 1 else "were"
+    return f" Not shown all the same, as {', '.join(right)} {were} found right: {len(lost)}." if lost else ""
+
+
+def that_are_shown(backend: Backend, memory: Memory) -> list[Memory]:
+    """The memories written from a hidden one that tasks are still shown; none of another."""
+    where = Where(pool=memory.pool, parents=[memory.id], status="active")
+    there = backend.client.memories.page(where, MOST).memories if memory.status == "hidden" else ()
+    return [one.memory for one in backend.client.memories.judge([one.id for one in there]) if not one.lost_to]
+
+
 def _also_hid(backend: Backend, journey: JourneyReply) -> set[UUID]:
     return {UUID(str(one)) for one in noted(backend.redis, journey.id, ALSO_HID) or ()}
 
@@ -259,20 +276,32 @@ def is_disputed(backend: Backend, found: MemoryReply | None) -> bool:
     )
 
 
-def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> list[UUID]:
-    """The memories that tasks are shown and that say to a like prompt what a person found wrong, the `source` first."""
+class StillShown(NamedTuple):
+    """The memories that tasks are shown and that say what a person found wrong: to a prompt whose similarity is `least`
+    or more, and to others, where more than a few words say it."""
+
+    alike: list[UUID]
+    others: list[UUID]
+    least: float
+
+
+def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> StillShown:
+    """The memories that still say what a person found wrong, the `source` first."""
+    least = least_alike(journey.answer or "")
     if journey.opinion is None or not journey.opinion.is_wrong or not caller.may("curate"):
-        return []
+        return StillShown([], [], least)
     answer = journey.answer or ""
     is_whole = source is not None and shares_in_common(source.memory.answer, [answer])[0] >= MOST_OF_IT
     found = [source.memory.id] if source and is_whole and source.memory.status == "active" else []
-    where = Where(pool=journey.pool, status="active", saying=sayings(answer))
+    where, alike = Where(pool=journey.pool, status="active", saying=sayings(answer)), {*found}
     with suppress(TryAgain):
         same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
-        found += [one.memory.id for one in same if one.similarity >= least_alike(answer)]
+        found += [one.memory.id for one in same if one.similarity >= least or least == LIKE_PROMPT]
+        alike |= {one.memory.id for one in same if one.similarity >= least}
     some = list(dict.fromkeys(found))[:MOST]
     lost = {one.memory.id for one in backend.client.memories.judge(some) if one.lost_to}  # tasks are not shown these
-    return [one for one in some if one not in lost]
+    shown = [one for one in some if one not in lost]
+    return StillShown([one for one in shown if one in alike], [one for one in shown if one not in alike], least)
 
 
 def says_so(journey: JourneyReply, memory: Memory) -> bool:

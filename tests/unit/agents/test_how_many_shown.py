@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Never
+
 import pytest
 import redis
+from pydantic import BaseModel
 
 from memshare_agents.roster import Agent, load_roster
 from memshare_agents.tasks import AnswerStage
 from memshare_broker.delivery.hops import NextMessage
-from memshare_broker.wire.messages import AgentPair, AgentTask, Examples
+from memshare_broker.errors import TryAgain
+from memshare_broker.wire.messages import AgentPair, AgentTask, Examples, Turn
 from memshare_memory.belief.lift import HowMany, LiftSums, without_grade
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.recall.recall import Recall
@@ -16,6 +22,13 @@ from tests.support.memories import remembered
 from tests.support.scripted_chat import ScriptedChat
 
 POEM: Agent = load_roster(None)["poem"]
+
+
+class Away(ScriptedChat):
+    """A model whose server does not answer."""
+
+    def reply(self, turns: Sequence[Turn], schema: type[BaseModel] | None = None) -> Never:  # noqa: ARG002
+        raise TryAgain("It is away.", reason="model away")
 
 
 @pytest.fixture
@@ -65,7 +78,7 @@ def test_what_a_task_or_an_agents_file_says_is_not_learnt_from(
 
 
 @pytest.mark.parametrize(("remember", "noted"), [(True, {"all withheld", "only one withheld"}), (False, set())])
-def test_a_task_on_which_chance_decided_is_noted_before_its_model_fails(
+def test_a_task_on_which_chance_decided_is_noted_once_its_model_fails_and_not_while_it_waits(
     learnt: HowMany, memory: MemoryClient, redis_client: redis.Redis, remember: bool, noted: set[str]
 ) -> None:
     sums = LiftSums(redis_client)
@@ -73,6 +86,12 @@ def test_a_task_on_which_chance_decided_is_noted_before_its_model_fails(
     by_chance = (f"task {at}" for at in range(500))
     chosen = {one: learnt.choose("poem", "scripted", None, one) for one in by_chance}
     journey = next(one for one, examples in chosen.items() if examples.by_chance and examples.number == 1)
+
+    waits = replace(stage, chat=Away())
+    with pytest.raises(TryAgain):
+        waits.run(journey, AgentTask(prompt="a lamp", remember=remember))
+    replace(stage, chat=ScriptedChat("A verse.")).run(journey, AgentTask(prompt="a lamp", remember=remember))
+    assert without_grade(redis_client, "poem") == []
 
     for _ in range(2):
         with pytest.raises(AssertionError, match="script is over"):

@@ -10,17 +10,22 @@ from typing import Any
 
 import psutil
 import pytest
+import redis
 
 from memshare_agents.roster import load_roster
 from memshare_broker.child_processes import children_of
+from memshare_broker.delivery.journey_records import unremembered
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.wire.grades import PROGRAM, Settlement
+from memshare_broker.wire.messages import AgentPair, Examples
 from memshare_llm.models import NoModel
+from memshare_memory.belief.lift import LiftSums, without_grade
 from memshare_scorer.grading import NotGraded, PairToGrade, grade
 from memshare_scorer.programs import COMMAND as CHILD
 from memshare_scorer.programs import require_checks
 from memshare_scorer.rubric import Rubric, find_rubric
 from memshare_scorer.tasks import ScoreStage
+from memshare_scorer.worker import _note_ungraded
 from tests.support.answered import a_task
 from tests.support.deployment import wait_for
 from tests.support.scripted_chat import ScriptedChat
@@ -148,6 +153,18 @@ def test_a_command_that_gives_no_share_is_a_dead_letter(folder: Path, program: s
     assert named in str(caught.value)
 
 
+def test_what_nobody_could_grade_is_noted_on_the_side_that_chance_took(redis_client: redis.Redis) -> None:
+    task = a_task("sums").model_copy(update={"examples": Examples(model="m", number=0, by_chance=True)})
+
+    _note_ungraded(redis_client, LiftSums(redis_client), task)
+
+    [(group, shown, without)] = without_grade(redis_client, task.pool)
+    assert (group.way, shown.tasks, without.tasks) == ("all withheld", 0, 1)
+    assert unremembered(redis_client) == set()
+    _note_ungraded(redis_client, LiftSums(redis_client), a_task("sums").model_copy(update={"remember": False}))
+    assert unremembered(redis_client) == {task.journey}, "others would push it out of what is asked twice"
+
+
 @pytest.mark.parametrize("check", ["own_checks:given", ["python", "-c", "print('null')"]])
 def test_a_pair_to_whose_prompt_a_check_knows_no_right_answer_ends_without_a_grade_and_asks_no_model(
     folder: Path, check: Any
@@ -163,13 +180,11 @@ def test_a_pair_to_whose_prompt_a_check_knows_no_right_answer_ends_without_a_gra
         file.write(f'[approval]\nby = "ada"\non = 2026-11-23\nversion = "{version}"\n')
     chat = ScriptedChat()
 
-    noted: list[str] = []
+    noted: list[AgentPair] = []
     stage = ScoreStage(chat, folder, 1, lambda _: None, note_ungraded=noted.append)
     asked = a_task("sums").model_copy(update={"answer": "None"})
     outcome = stage.run("j", asked)
-    assert not noted
-    stage.run("j", asked.model_copy(update={"remember": False}))
-    assert noted == [asked.journey], "others would push it out of what is asked twice"
+    assert noted == [asked], "without a grade"
 
     assert isinstance(outcome.record, Settlement)
     assert (outcome.record.outcome, outcome.following, chat.conversations) == ("not graded", None, [])

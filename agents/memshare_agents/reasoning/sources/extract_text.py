@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -10,6 +11,8 @@ from typing import Literal
 from memshare_broker.child_processes import ask_child
 from memshare_broker.errors import GiveUp
 from memshare_broker.wire.messages import Message
+
+log = logging.getLogger(__name__)
 
 # From the best place to cut to the worst. Chinese and Japanese sentences end without a space.
 _BORDERS: Sequence[re.Pattern[str]] = (
@@ -62,7 +65,9 @@ KINDS: dict[str, Kind] = {
 
 MAX_TITLE = 200
 MAX_TEXT = 1_000_000
-"""Characters that are kept of one source."""
+"""Characters that are kept of one source: the log says so of one that has more."""
+WHOLE = 16_000_000
+"""Characters of one that is to be read as a whole."""
 
 # Python knows encodings that are no character sets, some of them slow for long texts.
 _CHARSET = re.compile(
@@ -94,30 +99,40 @@ PATIENCE = 6  # times as long may pass on the clock, where the processors are bu
 MOST_PROCESSES = 2
 
 
-def parse(source: str, data: bytes, kind: Literal["html", "pdf"], charset: str | None, most: int) -> tuple[str, str]:
+def parse(
+    source: str, data: bytes, kind: Literal["html", "pdf"], charset: str | None, most: int, *, whole: bool = False
+) -> tuple[str, str]:
     """The title and up to `most` characters of text, read in a process of its own; the log has what was left out.
 
     Both are empty where there are none. `charset` is the character encoding of HTML where it is known. Raises `GiveUp`
-    for what cannot be read, or takes more time or memory than a document may.
+    for what cannot be read, takes more time or memory than a document may, or cannot be read as a `whole`.
     """
     limits = {"seconds": SECONDS[kind], "memory": MEMORY}
-    request = {"source": source, "kind": kind, "charset": charset, "most": most, **limits}
-    answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
+    request = {"source": source, "kind": kind, "charset": charset, "most": most, "whole": whole, **limits}
+    try:
+        answer = ask_child(COMMAND, MOST_PROCESSES, request, data, PATIENCE * SECONDS[kind], "malformed")
+    except GiveUp as error:
+        raise GiveUp(f"{error}{' Split it, or save it as text (.txt).' * whole}", error.reason) from error
     return answer["title"], answer["text"]
 
 
-def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None) -> SourcePage:
+def page_of(source: str, data: bytes, kind: Kind, charset: str | None = None, *, whole: bool = False) -> SourcePage:
     """The page that a body holds; raises `GiveUp` for one that cannot be read or has no text.
 
-    `charset` is the character encoding that its sender named, if any.
+    Of a `whole` one nothing is left out: it is given up instead. `charset` is the character encoding that its sender
+    named, if any.
     """
     known = _known(charset)
     if kind == "plain":
         text = data.decode(known or "utf-8-sig", "replace")
         title = _first_heading(text)
     else:
-        title, text = parse(source, data, kind, known, MAX_TEXT)
-    text = _storable(text.replace("\x00", "").strip()[:MAX_TEXT])
+        title, text = parse(source, data, kind, known, WHOLE if whole else MAX_TEXT, whole=whole)
+    text = text.replace("\x00", "").strip()
+    if len(text) > MAX_TEXT and not whole:
+        log.warning("Of %r only the first %s characters are read.", source, f"{MAX_TEXT:,}")
+        text = text[:MAX_TEXT]
+    text = _storable(text)
     if not text:
         raise GiveUp(f"There is no text in {source!r}.", "malformed")
     return SourcePage(

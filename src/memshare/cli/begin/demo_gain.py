@@ -30,6 +30,7 @@ from memshare.terminal.console import TextConsole, console, errors, next_line, p
 from memshare.terminal.ids import counted
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import OFFLINE, OwnSettings, Settings, load_settings
+from memshare_broker.settings_file import RUNNING
 from memshare_llm.models import HOW_TO_SET
 
 WIDTH = 36  # characters of a bar that means all
@@ -146,12 +147,12 @@ def folder_for(data: Path | None) -> Iterator[Path]:
 
 
 def new_folder(data: Path) -> Path:
-    """The folder as it is written out; raises `BadInput` where there is a pool in it, or it cannot be written."""
+    """The folder as it is written out; raises `BadInput` where anything is in it, or it cannot be written."""
     folder = data.expanduser().absolute()
+    if folder.is_dir() and any(folder.iterdir()):
+        raise BadInput(f"{str(folder)!r} is not empty, and the demo begins with an empty folder: name a new folder.")
     with hold_folder(folder):
-        if not (folder / "pool").exists():
-            return folder
-    raise BadInput(f"There is a pool in {str(folder)!r}, and the demo begins with an empty one: name a new folder.")
+        return folder
 
 
 MADE = "made-by-the-demo"  # a file in a folder that the next demo may empty
@@ -165,8 +166,6 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     questions = read_questions()
     parts = divide(questions, tasks, seed)
     agents = folder / "agents"
-    if agents.exists():
-        raise BadInput(f"There is {str(agents)!r} already, and the demo writes it: name a new folder.")
     known = load_settings(kind=OwnSettings).model_for("agents")
     has_model = known != OFFLINE
     write_agent(questions, agents, schema=has_model)
@@ -263,8 +262,10 @@ def print_paired(exams: Mapping[Exam, DemoStage], seed: int) -> None:
 def _in_words(gain: Gain | None) -> str:
     if gain is None:
         return ""
-    between = "" if gain.low is None else f" ({100 * gain.low:.0f} to {100 * (gain.high or 0):.0f})"
-    return f"{100 * gain.share:+.0f}{between} {gain.won}:{gain.lost}"
+    ends = [] if gain.low is None else [100 * gain.low, 100 * (gain.high or 0)]
+    places = 1 if any(abs(end) <= 0.5 for end in ends) else 0  # else it could not be told on which side of 0 it lies
+    between = ends and f" ({' to '.join(f'{end:.{places}f}' for end in ends)})"
+    return f"{100 * gain.share:+.0f}{between or ''} {gain.won}:{gain.lost}"
 
 
 def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
@@ -280,9 +281,11 @@ def _told_of(exams: Iterable[DemoStage], seed: int) -> str:
 def own_folder() -> Path:
     """The demo's folder, that of the settings or beside it, emptied but for the exported encoder."""
     known = load_settings(kind=OwnSettings).data
-    is_its = (known / MADE).exists()  # as after the `export` that the demo prints
+    # As after the `export` that the demo prints, also where it has not run yet.
+    is_its = (known / MADE).exists() or known.name.endswith("-demo")
     folder = known if is_its else known.with_name(f"{known.name}-demo")
-    if folder.exists() and any(folder.iterdir()) and not (folder / MADE).exists():
+    has_other = folder.exists() and not {one.name for one in folder.iterdir()} <= {"up.lock", RUNNING}
+    if has_other and not (folder / MADE).exists():
         raise BadInput(f"{str(folder)!r} is not of the demo: move it away, or name a new folder with --data.")
     with hold_folder(folder):  # nobody goes on with it just now
         for one in folder.iterdir():

@@ -31,6 +31,7 @@ from memshare.operate.preflight import LIST_WITHIN, check, try_models, unapprove
 from memshare.operate.supervisor import Supervisor
 from memshare.terminal.console import console, errors, print_json, styled, waiting
 from memshare.terminal.ids import counted
+from memshare_agents.roster import load_roster
 from memshare_broker.app import CONCEPTS_QUEUE, TRAINER_QUEUE
 from memshare_broker.connection import PATIENCE, connect, reaching
 from memshare_broker.errors import BadInput, MemshareError, Unreachable
@@ -74,6 +75,7 @@ def up(
     """
     settings = load_settings(data)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    load_roster(settings.agents_dir)
     with hold_folder(settings.data), tell_models(settings):
         models = check(settings)
         asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))

@@ -118,7 +118,7 @@ def _bring_in_facts(client: Client, chat: Chat, title: str, group: Sequence[Memo
 def leave_out_wrong(client: Client, found: PairsFile) -> PairsFile:
     """The memories of a file without those that say what was called wrong, each of which is named."""
     with connected(client.settings) as redis_client:
-        found, refused = without_wrong(redis_client, found)
+        found, refused = without_wrong(redis_client, client.memories, found)
     for why in refused:
         errors.print(f"Left out: {why}", style="yellow")
     return found

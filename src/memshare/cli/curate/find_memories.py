@@ -34,7 +34,7 @@ from memshare.terminal.ids import (
 )
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import checked
-from memshare_memory.belief.lift import Lift, Tried
+from memshare_memory.belief.lift import Lift
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.messages import LONGEST_PAGE, Conditions, RecallRequest
 from memshare_memory.memory import KNOWLEDGE, Memory
@@ -95,14 +95,6 @@ def lift_in_words(lift: Lift) -> str:
     return f"{lift.points:+.1f} ± {lift.error:.1f} points (standard error; {counts})"
 
 
-def tried_in_words(one: Tried) -> str:
-    """How many memories are shown, and what each number's tasks would score if graded now."""
-    scores = ", ".join(
-        f"{one.scores[number]:.0f} with {number} ({one.tasks[number]:,})" for number in sorted(one.tasks)
-    )
-    return f"{one.best}{one.verdict and ': '}{one.verdict}; scores as if all were graded now: {scores}"
-
-
 def print_helps(found: StatsReply) -> None:
     """How much memories help, and how many are shown: a line for each that was measured."""
     for harm in found.harms:
@@ -118,14 +110,14 @@ def print_helps(found: StatsReply) -> None:
         n = "" if one.difference is None else f", of {one.tasks:,} with and {one.tasks_without:,} without"
         console.print(f"{what}, {of}: {one.in_words}{n}.")
     if any(one.way == "same questions" for one in found.helps):
-        told = "Same questions count for MEMSHARE_KEEP_DAYS, the last thousand answers; what chance withheld, for good."
+        told = "Same questions count for MEMSHARE_KEEP_DAYS, 2,000 answers of an agent; what chance withheld, for good."
         console.print(told, style="dim")
     if found.early:
         console.print(found.early)
     for pool, rows in found.numbers.items():
         for row in rows:
             what = f"{pool}, {row.kind or 'all kinds'}, by {row.model}"
-            console.print(f"Memories shown in {what}: {tried_in_words(row)}.")
+            console.print(f"Memories shown in {what}: {row.in_words}.")
 
 
 def add(

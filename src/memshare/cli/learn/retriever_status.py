@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from memshare.cli.curate.find_memories import tried_in_words
 from memshare.terminal.console import console, styled, table
 from memshare.terminal.ids import counted
 from memshare_trainer.consolidation.consolidation_state import Trial
@@ -76,13 +75,16 @@ def _print_pool(name: str, pool: PoolStatus) -> None:
             )
         )
     facts = Table.grid(padding=(0, 3))
-    facts.add_row("first shown helps", _held_out(pool))
+    does = "is made alike" if {*pool.labelled_by} == {"answers alike"} else "helps"
+    facts.add_row(f"first shown {does}", _held_out(pool))
     facts.add_row("lessons", _counts(pool))
     facts.add_row("labels", " · ".join(f"{count} by {way}" for way, count in sorted(pool.labelled_by.items())) or "–")
     facts.add_row("graded answers", f"{pool.evidence} words on what helped")
     facts.add_row("submitters", _submitters(pool))
     for one in pool.numbers:
-        facts.add_row("memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {tried_in_words(one)}")
+        facts.add_row(
+            "memories shown", f"{one.kind or 'all kinds'}, by {one.model}: {one.best}; see memshare memories stats"
+        )
     for row in pool.writers:
         error = "" if row.error is None else f" ± {row.error:.1f}"
         said = f"{row.points:+.1f}{error} points beside what else it follows ({counted(row.tasks, 'answer')})"

@@ -178,3 +178,20 @@ def test_a_task_that_is_graded_is_none_without_a_grade(
 
     left = {group.way: (shown.tasks, without.tasks) for group, shown, without in without_grade(redis_client, "poem")}
     assert left == {"all withheld": (1, 0), "one withheld": (1, 0)}
+
+
+def test_an_answer_that_was_called_wrong_before_is_one_without_a_grade(
+    recall: Recall,
+    settle: SettleStage,
+    memories: list[Memory],
+    redis_client: redis.Redis,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(SettleStage, "_was_called_wrong", lambda *_: True)
+    found = pair(recall, "one", [memories[0].id])
+
+    settle.run("one", found.model_copy(update={"score": found.score.model_copy(update={"accepted": True})}))
+
+    [(group, shown, without)] = without_grade(redis_client, "poem")
+    assert (group.way, shown.tasks, without.tasks) == ("only one withheld", 1, 0)
+    assert groups(redis_client, "poem") == []

@@ -11,7 +11,7 @@ import pytest
 import redis
 
 from memshare_broker.delivery.hops import LEARN
-from memshare_broker.delivery.journey_records import OPINION, UNREMEMBERED, pack, recent
+from memshare_broker.delivery.journey_records import OPINION, pack, unremembered
 from memshare_broker.delivery.schema import journey_key
 from memshare_broker.wire.grades import GradedTask, Opinion, Settlement
 from memshare_broker.wire.lessons import LessonTask
@@ -376,7 +376,7 @@ def test_what_is_not_to_be_remembered_leaves_no_trace_in_the_pool_and_is_noted_f
     assert outcome.record.reason.startswith("the task was submitted with remember=false")
     assert recall.store.page(Where(), 10).memories == before
     assert Arms(redis_client).of("poem", [shown])[0].credits == 0
-    assert recent(redis_client, of=UNREMEMBERED) == ["journey-2"]
+    assert unremembered(redis_client) == {"journey-2"}
 
 
 def settled_id(stage: SettleStage, pair: GradedTask) -> UUID:

@@ -9,8 +9,7 @@ import redis
 from memshare_broker.presence import INVENTED
 from memshare_memory.belief.bandit import Bandit, Credit, features
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
-from memshare_memory.contradictions import Verdict
-from memshare_memory.memory import KNOWLEDGE, Memory
+from memshare_memory.memory import KNOWLEDGE, Memory, Verdict
 from memshare_memory.recall.query import RecallRequest
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter, Retriever

@@ -54,7 +54,8 @@ def test_where_all_are_alike_the_usual_number_stays_the_best(redis_client: redis
 
     (found,) = tried(redis_client, "poem")
     assert found.best in (0, 1, USUAL)  # and never the dearest
-    assert set(found.scores.values()) == {100.0}
+    assert found.beside_usual
+    assert {points for points, *_ in found.beside_usual.values()} == {0.0}
 
 
 def test_a_kind_that_memories_harm_is_shown_none_beside_one_that_they_help(redis_client: redis.Redis) -> None:
@@ -135,10 +136,9 @@ def test_where_memories_harm_none_is_shown_after_some_hundred_tasks_also_while_t
 
     assert chosen[-60:].count(0) > 45
     (found,) = tried(redis_client, "poem")
-    assert found.low is not None
-    assert found.high is not None
-    assert -60 < found.low < -30 < found.high < 0
-    assert found.difference == pytest.approx((found.low + found.high) / 2), "the interval is about it"
+    points, low, high = found.beside_usual[0]
+    assert 0 < low < 30 < high < 60
+    assert points == pytest.approx((low + high) / 2), "the interval is about it"
     assert found.verdict == "memories do not help here, as far as was learnt"
 
 
@@ -149,9 +149,9 @@ def test_a_few_tasks_are_no_verdict_on_memories(redis_client: redis.Redis) -> No
             bandit.count("poem", None, f"{number} {place}", score, Examples(model="openai:m", number=number))
 
     (found,) = tried(redis_client, "poem")
-    assert (found.difference, found.low, found.high) == (None, None, None), "eight tasks without are too few"
+    assert found.beside_usual == {}, "eight tasks without are too few"
     assert found.model_copy(update={"best": 0}).verdict == "no difference known yet"
-    close = found.model_copy(update={"best": 0, "low": -29.0, "high": 19.0})
+    close = found.model_copy(update={"best": 0, "beside_usual": {0: (5.0, -19.0, 29.0)}})
     assert close.verdict == "no difference known yet"
 
 
@@ -173,6 +173,6 @@ def test_a_few_tasks_without_that_are_alike_do_not_say_that_memories_harm(redis_
 
     (found,) = tried(redis_client, "poem")
 
-    assert found.difference == -10
-    assert found.high is not None
-    assert found.high > 0
+    points, low, _ = found.beside_usual[0]
+    assert points == 10
+    assert low < 0

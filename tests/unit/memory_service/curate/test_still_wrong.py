@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 import redis
@@ -228,6 +229,23 @@ def test_nobody_brings_in_what_was_called_wrong(
     assert shown(recall) == []
     curate.add(given[:1])
     assert shown(recall) == [TUESDAYS]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "is_taken"),
+    [
+        (f"{QUESTION} now", MONDAYS, False),
+        ("Who paints the whale", MONDAYS, True),
+        (f"{QUESTION} now", "On Mondays.", True),  # few words, which may be right for another question
+    ],
+)
+def test_nobody_brings_in_what_was_called_wrong_for_a_like_question(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, prompt: str, answer: str, is_taken: bool
+) -> None:
+    call_wrong(wrote(QUESTION, answer))
+
+    with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
+        curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)])
 
 
 def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_meanwhile(
@@ -648,3 +666,96 @@ def test_what_comes_back_contradicts_nothing_that_says_something_else_by_now(
     forgetting.restore(RestoreForgotten(ids=(other.id,)))
 
     assert Conflicts(redis_client).rivals("poem", [one.id, other.id]) == {}
+
+
+@pytest.mark.parametrize("wrong_goes_first", [False, True])
+def test_what_was_written_from_what_lost_is_shown_once_both_are_forgotten_and_stale_once_the_right_one_is_back(
+    curate: Curate, forgetting: Forgetting, wrote: Callable[..., Memory], *, wrong_goes_first: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(QUESTION, TUESDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+
+    for one in (wrong, right) if wrong_goes_first else (right, wrong):
+        forgetting.forget(Forget(ids=(one.id,)))
+    assert statuses(curate, child) == ["active"]
+
+    forgetting.restore(RestoreForgotten(ids=(right.id,)))
+    assert statuses(curate, child) == ["stale"]
+    forgetting.restore(RestoreForgotten(ids=(wrong.id,)))
+    assert statuses(curate, child) == ["stale"]
+
+
+@pytest.mark.parametrize("verdict", ["right", "dismissed", "confirmed"])
+@pytest.mark.parametrize("meanwhile", [MONDAYS.upper(), "Nobody knows when."])
+def test_an_edit_and_its_undo_leave_what_a_person_decided(
+    curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory], verdict: str, meanwhile: str
+) -> None:
+    other, one = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", other)
+    right = {"right": one.id} if verdict == "right" else {}
+    curate.decide(ConflictDecision(memories=(one.id, other.id), contradict=verdict != "dismissed", **right))
+    was = statuses(curate, child)
+
+    for answer in (meanwhile, TUESDAYS):
+        curate.edit(Edit(id=one.id, answer=answer))
+
+    assert Conflicts(redis_client).rivals("poem", [one.id], dismissed=True) == {one.id: {other.id: verdict}}
+    assert statuses(curate, child) == was
+
+
+def test_a_decision_that_is_taken_back_reaches_a_copy_that_is_worded_otherwise_by_now(
+    pool: Pool, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    sent: list[NextMessage] = []
+    curate, links = Curate(pool, redis_client, sent.extend), Conflicts(redis_client)
+    right, copy, wrong = wrote(QUESTION, MONDAYS), wrote(QUESTION, MONDAYS.upper()), wrote(QUESTION, TUESDAYS)
+    say(curate, right, right, wrong)
+    curate.edit(Edit(id=copy.id, answer="Nobody knows when."))
+    assert links.rivals("poem", [copy.id]) == {copy.id: {wrong.id: "right"}}
+    sent.clear()
+
+    say(curate, None, right, wrong)
+
+    assert links.rivals("poem", [copy.id]) == {}
+    [task] = [one.body for one in sent if isinstance(one.body, CompareTask)]
+    assert (task.memory.id, {one.id for one in task.others}) == (copy.id, {right.id, wrong.id})
+    curate.edit(Edit(id=copy.id, answer=MONDAYS.upper()))
+    assert links.wrong("poem", [wrong.id]) == set()
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_a_word_reaches_what_was_written_from_an_earlier_text_of_what_follows_the_wrong_answer(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, *, is_first: bool
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    grandchild = wrote(f"{QUESTION} soon", f"Soon: {MONDAYS}", child)
+    if is_first:
+        call_wrong(wrong)
+    curate.edit(Edit(id=child.id, answer="Ask at the door, they know it."))
+    later = wrote(f"{QUESTION} later", "Ask at the door, they know it.", child)
+    if not is_first:
+        call_wrong(wrong)
+    assert {cause.became for cause in curate.get(grandchild.id).because} == {"changed", "found wrong"}
+    assert statuses(curate, later) == ["active"]
+
+    curate.edit(Edit(id=child.id, answer=child.answer))
+
+    assert statuses(curate, child, grandchild) == ["stale", "stale"]
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert statuses(curate, child, grandchild) == ["active", "active"]
+
+
+def test_an_edit_of_a_wrong_answer_and_its_undo_leave_what_a_person_kept(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    call_wrong(wrong)
+    curate.edit(Edit(id=child.id, status="active"))
+
+    for answer in ("Nobody knows when.", MONDAYS):
+        curate.edit(Edit(id=wrong.id, answer=answer))
+
+    assert statuses(curate, wrong, child) == ["hidden", "active"]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
 
@@ -162,7 +163,10 @@ def test_no_difference_stands_with_its_interval_and_not_beside_an_error_of_nothi
     for stage in (before, after):
         stage.asked += [GainQuestion(one, False, (), None) for one in questions]
 
-    assert demo_gain._in_words(Gain.between(before, after)) == "+0 (-13 to 13) 0:0"
+    gain = Gain.between(before, after)
+    assert demo_gain._in_words(gain) == "+0 (-13 to 13) 0:0"
+    assert demo_gain._in_words(replace(gain, share=0.1, low=0.004, high=0.2)) == "+10 (0.4 to 20.0) 0:0"
+    assert demo_gain._in_words(replace(gain, share=0.1, low=-0.004, high=0.2)) == "+10 (-0.4 to 20.0) 0:0"
 
 
 def test_beside_the_differences_stand_how_many_memories_were_shown_and_what_chance_they_are_of() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import redis
 
-from memshare.cli.curate.find_memories import tried_in_words
 from memshare_memory.belief.lift import LiftSums, TaskGroup, Tried
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
@@ -79,12 +78,10 @@ def test_stats_tell_of_all_tasks_those_of_models_of_ones_own(terminal: Terminal,
     assert "+100.0 points" in said, "of the student"
 
 
-def test_scores_by_number_are_not_called_means_and_what_leans_to_zero_is_no_figure() -> None:
-    found = Tried(model="openai:m", kind=None, tasks={0: 12, 3: 40}, scores={0: 50.0, 3: 62.4}, best=3)
-    helped = found.model_copy(update={"difference": 11.0, "low": 2.0, "high": 20.0})
-    harmed = found.model_copy(update={"best": 0, "difference": -11.0, "low": -20.0, "high": -2.0})
+def test_numbers_of_memories_have_differences_with_intervals_and_no_levels() -> None:
+    found = Tried(model="openai:m", kind=None, tasks={0: 12, 3: 40}, best=0)
+    harmed = found.model_copy(update={"beside_usual": {0: (11.0, 2.0, 20.0)}})
 
-    scores = "scores as if all were graded now: 50 with 0 (12), 62 with 3 (40)"
-    assert tried_in_words(found) == f"3; {scores}"
-    assert tried_in_words(helped) == f"3; {scores}"
-    assert tried_in_words(harmed) == f"0: memories do not help here, as far as was learnt; {scores}"
+    assert found.in_words == "0: no difference known yet; tasks with 0 in 12, 3 in 40"
+    said = "tasks with 0 in 12: +11.0 points (+2.0 to +20.0) beside 3, 3 in 40"
+    assert harmed.in_words == f"0: memories do not help here, as far as was learnt; {said}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
 from memshare.cli.ask.answer import print_answer
 from memshare.client.answering import answer_from
+from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
 from memshare.doors.pages.render import ENVIRONMENT
 from memshare.operations.backend import Backend
 from memshare_memory.door.client import MemoryClient
@@ -76,3 +77,17 @@ def test_without_concepts_nothing_is_said_of_them(
     assert (reply.concepts, reply.brought) == ({}, {})
     shown = capsys.readouterr().out
     assert ("It rests on" in shown, "oncepts" in shown, "found by" in shown) == (True, False, False)
+
+
+@pytest.mark.parametrize("far", ["", "Nothing near enough (nearest: 0.25; it takes 0.40)."])
+def test_an_answer_from_what_is_not_near_enough_is_folded(far: str) -> None:
+    cited = CitedMemory(id=UUID(int=1), why="It says so.", similarity=0.07, prompt=None, answer="A light.")
+    reply = AnsweredReply(answer="That one.", cites=(cited,), own_knowledge="", questions=(), model="scripted", far=far)
+    template = ENVIRONMENT.get_template("answered.html.j2")
+    context = template.new_context({"reply": reply, "pool": "plan", "question": QUESTION, "only_memories": False})
+
+    page = "".join(template.blocks["main"](context))
+
+    assert ("<details" in page) == bool(far)
+    assert page.find("<details") < page.index("That one.") < page.index("A light.")
+    assert page.count("<details") == page.count("</details>")

@@ -612,3 +612,42 @@ def test_contradictions_of_one_question_are_one_thing_to_decide_on_and_none_is_l
     here.post("/v1/conflicts", json={"memories": [str(red), str(green)], "contradict": True, "right": str(red)})
     left = here.get("/v1/needs").json()["needs"]
     assert [(ids_of(one), one["others"]) for one in left] == [({str(red), str(blue)}, [])]
+
+
+def answers(memory: MemoryClient, source: UUID, *submitters: str) -> list[UUID]:
+    """The same answer of tasks of some submitters, written from a statement."""
+    said = f"You can bathe: {memory.get(source).answer}"
+    made = [
+        Memory(id=memory_id("logic", f"{who} {said}", said), pool="logic", prompt=f"{who} {said}", answer=said,
+               submitter=who, task_id=who, parents=(source,), created=time.time())
+        for who in submitters
+    ]  # fmt: skip
+    return memory.restore(made)
+
+
+def test_what_repeats_a_persons_memory_in_other_words_is_not_outdone_by_another_persons(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    first, second = stated(memory, "The whirlpool is open until 22:00.", "The whirlpool is open until 23:00.")
+    for source, other in ((first, second), (second, first)):
+        [child] = answers(memory, source, "ada")
+        Conflicts(redis_client).judge("logic", other, child, "contradict")
+
+    assert [one["better"] for one in here.get("/v1/needs").json()["needs"]] == [None, None]
+
+
+def test_no_two_cards_recommend_what_speaks_against_each_other(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    ten, eleven, noon = stated(memory, *(f"The whirlpool is open until {at}." for at in ("22:00", "23:00", "noon")))
+    for source, other in ((ten, eleven), (eleven, ten), (noon, ten)):
+        for child in answers(memory, source, "ada", "bob"):
+            Conflicts(redis_client).judge("logic", other, child, "contradict")
+
+    better = [one["better"] for one in here.get("/v1/needs").json()["needs"]]
+
+    assert [one and memory.get(UUID(one)).answer for one in sorted(better, key=bool)] == [
+        None,
+        None,
+        "You can bathe: The whirlpool is open until noon.",
+    ]

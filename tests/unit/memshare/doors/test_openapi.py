@@ -21,6 +21,7 @@ from memshare.operations.backend import Backend
 from memshare.operations.caller import local_caller
 from memshare.operations.journeys import cancel
 from memshare.operations.sharing import offer
+from tests.support.deployment import patient
 from tests.unit.memshare.doors.conftest import bury
 from tests.unit.memshare.doors.described import DESCRIPTION, OPERATIONS
 
@@ -81,7 +82,7 @@ def test_every_request_is_answered_as_described(
                 case.path_parameters.update({name: known[name] for name in case.path_parameters or ()})
             if "wait" in (case.query or {}):
                 case.query["wait"] = 0
-            response = case.call()
+            response = case.call(timeout=patient(30))
             statuses.add(response.status_code)
             case.validate_response(response, checks=CHECKS)
 

@@ -20,6 +20,7 @@ from memshare.operations.listings import agents
 from memshare.operations.memories import edit, forget, get, grade
 from memshare.operations.needs import needs
 from memshare.operations.operating import decide_letters
+from memshare.operations.opinions import still_lost
 from memshare_broker.errors import BadInput
 from memshare_memory.curate.requests import ConflictDecision
 from memshare_memory.memory import Status
@@ -169,12 +170,12 @@ def settle_stale(visit: Visit) -> Done:
     if not ids or do not in STALE_SAID:
         raise BadInput("Nothing was decided: tick the memories that you mean, then press a button.")
     done = [one for one in ids if _decided(visit, one, do)]
-    some = counted(len(done), "memory", "memories")
+    some, lost = counted(len(done), "memory", "memories"), still_lost(visit.backend, done) if do == "keep" else ""
     undo = back_from_trash(done, _here(visit)) if do == "forget" else ""
     if do == "keep" and 0 < len(done) <= MOST_UNDONE:
         again = {"memory": ",".join(map(str, done)), "decision": "stale", **visit.given("kind")}
         undo = f"{HERE}/stale?{urlencode(again)}"
-    return Done(visit.back or _here(visit), f"{STALE_SAID[do]}: {some}.", undo)
+    return Done(visit.back or _here(visit), f"{'Kept' if lost else STALE_SAID[do]}: {some}.{lost}", undo)
 
 
 def _decided(visit: Visit, memory_id: UUID, do: str) -> bool:

@@ -17,7 +17,7 @@ from memshare.operations.decisions import promoted_from, submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore, whole_id
-from memshare.operations.opinions import called_wrong_in, note_hidden, says_so, standing
+from memshare.operations.opinions import called_wrong_in, note_hidden, says_so, standing, still_lost, that_are_shown
 from memshare.operations.search import page, shown_to
 from memshare_broker.errors import BadInput
 from memshare_memory.memory import Memory, Status
@@ -42,7 +42,9 @@ def do_to_several(visit: Visit) -> Done | Screen:
         kept = note_hidden(*at, journey, [one.memory.id for one in others], hidden=status == "hidden")
     others = [one for one in others if one.memory.id not in kept]
     now = [edit(*at, one.memory.id, one.version, status=status).memory.status for one in others]
-    said = f"{'Hidden' if status == 'hidden' else 'Shown again'}: {counted(now.count(status), 'memory', 'memories')}."
+    lost = still_lost(visit.backend, [one.memory.id for one in others])
+    said = "Hidden" if status == "hidden" else "No longer hidden or stale" if lost else "Shown again"
+    said += f": {counted(now.count(status), 'memory', 'memories')}.{lost}"
     said += f" Stale again, until somebody decides: {now.count('stale')}." if "stale" in now else ""
     wrong = [one.called_wrong for one in others if status == "active" and one.called_wrong]
     if wrong and not any(standing(visit.backend, one.memory.id) for one in others):
@@ -104,8 +106,7 @@ SAID: dict[Status, str] = {
     "hidden": "It is hidden: no task is shown it.",
     "stale": "It is stale again: somebody has to decide.",
 }
-MOST_CHILDREN = 20
-SHOWN_TO = 20  # tasks that it was shown to
+MOST_CHILDREN = SHOWN_TO = 20  # memories written from it, and tasks that it was shown to
 MOST_UNDONE = 50  # memories, whose ids an address names
 
 
@@ -172,7 +173,8 @@ def set_status(visit: Visit) -> Done:
         for name in filter(None, visit.fields.getlist("journey")):  # it was called wrong
             note_hidden(*at, own_journey(*at, name), [memory_id], hidden=True)
     now = visit.ask("The memory", edit, memory_id, visit.field("version"), status=visit.field("status"))
-    wrong, said = before.called_wrong, SAID[now.memory.status]
+    wrong, lost = before.called_wrong, still_lost(visit.backend, [memory_id])
+    said = f"It is neither hidden nor stale.{lost}" if lost else SAID[now.memory.status]
     if wrong and now.memory.status == "active":
         said += standing(visit.backend, memory_id) or f" What {wrong.by} called wrong may be remembered again."
     return Done(back or f"/memories/{memory_id}", said, back_to(now, before.memory.status, back, journeys))
@@ -204,14 +206,12 @@ def ask_again(back: str) -> str:
 @PAGES.action("/memories/{id}/restore")
 def bring_back(visit: Visit) -> Done:
     """Bring a memory back, and those that went with it."""
-    memory_id = _id(visit)
-    ids = visit.ids("ids") or [memory_id]
+    ids = visit.ids("ids") or [_id(visit)]
     for one in ids:
         restore(visit.backend, visit.caller, one)
-    back = visit.back
     if len(ids) > 1:
-        return Done(back or "/pool", f"{len(ids)} memories are back, as they were.")
-    return Done(back or f"/memories/{memory_id}", "It is back, as it was.")
+        return Done(visit.back or "/pool", f"{len(ids)} memories are back, as they were.")
+    return Done(visit.back or f"/memories/{ids[0]}", "It is back, as it was.")
 
 
 def _values(visit: Visit, found: MemoryReply) -> dict[str, object]:
@@ -252,8 +252,8 @@ def _children(visit: Visit, memory: Memory) -> dict[str, object]:
     """The memories written from a memory, the newest first, and whether there are more."""
     pool = None if visit.caller.pools is None else memory.pool
     form = PageForm(parent=memory.id, pool=pool, order="created", limit=MOST_CHILDREN + 1)
-    found = page(visit.backend, visit.caller, form).memories
-    return {"children": found[:MOST_CHILDREN], "more_children": len(found) > MOST_CHILDREN}
+    found, copies = page(visit.backend, visit.caller, form).memories, that_are_shown(visit.backend, memory)
+    return {"children": found[:MOST_CHILDREN], "more_children": len(found) > MOST_CHILDREN, "copies": copies}
 
 
 def _id(visit: Visit) -> UUID:

@@ -69,7 +69,7 @@ document.addEventListener("change", (event) => {
 document.addEventListener("change", ({ target }) => {
   if (target.type !== "file") return;
   const isLarge = target.files.length && target.files[0].size > Number(target.dataset.most);
-  target.setCustomValidity(isLarge ? "This file is too large for the page: memshare memories import takes it." : "");
+  target.setCustomValidity(isLarge ? "This file has more than 16 MB: split it in two. (memshare memories import takes all of it.)" : "");
 });
 
 function follow() {

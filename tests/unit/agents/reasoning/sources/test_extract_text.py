@@ -86,8 +86,9 @@ def test_a_pdf_without_text_says_so(make_pdf: Callable[..., bytes]) -> None:
         page_of("scan.pdf", make_pdf(""), "pdf")
 
 
-def test_text_and_title_are_bounded() -> None:
+def test_text_and_title_are_bounded_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
     page = page_of("a.txt", b"# " + b"t" * 5000 + b"\n" + b"x" * (2 * MAX_TEXT), "plain")
 
     assert len(page.text) == MAX_TEXT
     assert len(page.title) == MAX_TITLE
+    assert "Of 'a.txt' only the first 1,000,000 characters are read." in caplog.text

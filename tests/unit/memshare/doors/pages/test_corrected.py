@@ -19,6 +19,7 @@ from tests.unit.memshare.doors.conftest import Tokened
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
 from tests.unit.memshare.doors.pages.test_opinion import card, ended, hide_all, said_on_the_page
 from tests.unit.memshare.doors.pages.test_shown_memories import FROM_PAGE
+from tests.unit.memshare.doors.test_needs import written_from
 
 
 @pytest.fixture
@@ -335,3 +336,18 @@ def test_of_a_pair_it_is_said_why_no_grade_moves_its_credibility(
     page = text_of(here.get(f"/memories/{shelf['logic']}").text)
     assert "none: of a prompt with an answer the retriever learns what it is worth" in page
     assert "1 is untested" not in page
+
+
+def test_what_was_written_from_a_memory_that_is_hidden_is_named_and_hidden_with_a_button(
+    here: TestClient, memory: MemoryClient, imported: UUID
+) -> None:
+    copy = written_from(memory, imported, answer="A light.")
+    version = here.get(f"/v1/memories/{imported}").json()["version"]
+
+    page = here.post(f"/memories/{imported}/status", data={"status": "hidden", "version": version}, headers=FROM_PAGE)
+
+    assert "Tasks are still shown what was written from it:" in text_of(page.text)
+    form = page.text[page.text.index('action="/pool/several"') :].split("</form>")[0]
+    done = here.post("/pool/several", data=dict(re.findall(r'name="(\w+)" value="([^"]*)"', form)), headers=FROM_PAGE)
+    assert memory.get(copy).status == "hidden"
+    assert "still shown" not in done.text

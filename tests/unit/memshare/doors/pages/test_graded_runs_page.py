@@ -92,6 +92,12 @@ def test_a_large_file_of_who_may_bring_one_in_is_looked_at_and_brought_in_by_a_j
     assert curator.post("/pool/import", files=some, headers=FROM_PAGE).status_code == 403
 
 
+def test_a_document_that_is_too_long_as_lines_is_refused_with_the_limit_and_what_to_do(here: TestClient) -> None:
+    said = text_of(sent(here, "rules.txt", b"No dogs in here.\n\n" * 900_000))
+
+    assert "rules.txt has 27,899,999 bytes as statements, and at most 16,777,216 are taken: split it in two." in said
+
+
 def test_a_file_that_is_too_large_is_refused_with_the_limit_and_what_to_do(here: TestClient) -> None:
     said = text_of(sent(here, "pairs.csv", b"x" * 2**24))
 

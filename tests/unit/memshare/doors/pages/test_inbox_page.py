@@ -12,11 +12,12 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.rest.calls.decisions import DuplicateReply, DuplicatesReply
+from memshare.client.rest.calls.decisions import DuplicateReply, DuplicatesReply, SubmitterReply
 from memshare.client.rest.calls.needs import Need
 from memshare.doors.pages.render import ENVIRONMENT, labelled
 from memshare.doors.pages.screens.inbox import CARDS
 from memshare.operations.backend import Backend
+from memshare.operations.caller import local_caller
 from memshare_broker.delivery.dead_letters import UNREADABLE, letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp, Reason, TryAgain
@@ -342,3 +343,32 @@ def test_what_repeats_what_was_found_wrong_is_ticked_and_to_be_forgotten_not_gra
     ]
     assert "A program's grade, which does not know what is right, shows none of these again." in text_of(card)
     assert not re.search('class="main"[^>]*>Grade again', here.get(f"/memories/{repeats}").text)
+
+
+def test_what_is_kept_and_has_lost_is_not_said_to_be_shown(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    wrong, right = stated(memory, MONDAYS, TUESDAYS)
+    copy = written_from(memory, wrong, answer=MONDAYS)
+    Conflicts(redis_client).judge("logic", right, copy, "right")
+    memory.edit(Edit(id=copy, status="stale"))
+
+    kept = here.post("/inbox/stale", data={"decision": "keep", "memory": str(copy)}, headers=FROM_PAGE)
+
+    lost = f"Not shown all the same, as memory {str(right)[:8]} was found right: 1."
+    assert f"Kept: 1 memory. {lost}" in text_of(kept.text)
+    shown = here.post("/pool/several", data={"do": "show", "id": str(copy)}, headers=FROM_PAGE)
+    assert "Shown again" not in shown.text
+    form = {"status": "hidden", "version": here.get(f"/v1/memories/{copy}").json()["version"]}
+    here.post(f"/memories/{copy}/status", data=form, headers=FROM_PAGE)
+    form = {"status": "active", "version": here.get(f"/v1/memories/{copy}").json()["version"]}
+    assert lost in text_of(here.post(f"/memories/{copy}/status", data=form, headers=FROM_PAGE).text)
+
+
+@pytest.mark.parametrize(("worth", "button"), [(-0.04, []), (0.1, ["Trust them"])])
+def test_to_trust_a_submitter_whose_memories_harm_is_no_main_button(worth: float, button: list[str]) -> None:
+    of = SubmitterReply(name="bot2", worth=worth, error=0.03, words=12, proven=False, said=None, by=None)
+    need = Need(kind="submitter", key="s", since=None, pool="logic", submitter=of)
+    page = ENVIRONMENT.from_string('{% import "cards.html.j2" as cards with context %}{{ cards.submitter(need) }}')
+
+    assert mains(page.render(need=need, who=local_caller(), back="/inbox")) == button

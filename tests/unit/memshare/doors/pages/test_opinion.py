@@ -410,3 +410,19 @@ def test_whoever_made_the_recall_of_a_pair_has_the_buttons_and_nobody_else(
 
     assert WRONG in ada.get(f"/journeys/{journey}").text
     assert WRONG not in cora.get(f"/journeys/{journey}").text
+
+
+def test_what_says_so_to_a_question_that_is_less_alike_is_named_and_hidden_with_a_button_of_its_own(
+    here: TestClient, backend: Backend, shelf: dict[str, str], memory: MemoryClient
+) -> None:
+    long = "A light that burns in the hall all night."
+    [other] = memory.add([NewMemory(pool="logic", prompt="Who wrote the verse?", answer=long)])
+    answered(backend, shelf["logic"], text=long)
+    settled(backend, "t1")
+
+    page = said_on_the_page(here, "wrong")
+
+    named = "say so to questions less like this one (similarity below 0.70): "
+    assert f"{named}memory {str(other)[:8]} ." in card(page)
+    here.post("/pool/several", data=hiding(here), headers=FROM_PAGE)
+    assert memory.get(other).status == "hidden"

@@ -19,7 +19,7 @@ from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.hops import OFFER, SCORE
-from memshare_broker.delivery.journey_records import note_unremembered, recent
+from memshare_broker.delivery.journey_records import note_unremembered, recent, unremembered
 from memshare_broker.errors import GiveUp
 from memshare_broker.presence import AgentCard, Presence, announce
 from memshare_broker.settings import OFFLINE
@@ -317,7 +317,7 @@ def test_harm_that_the_same_questions_found_stays_however_many_tasks_follow(here
     for number in range(12):
         ask_twice(backend, number, 100, 0)
         for journey in (f"without {number}", f"with {number}"):
-            note_unremembered(backend.redis, journey)
+            note_unremembered(backend.redis, "logic", journey)
     harm = re.escape("Harms in logic/riddle, same questions: -100.0 points")
     [found] = re.findall(rf"{harm}.*?compared", answer_of(here))
 
@@ -326,9 +326,7 @@ def test_harm_that_the_same_questions_found_stays_however_many_tasks_follow(here
 
     assert {one.partition(" ")[0] for one in recent(backend.redis)} == {"later"}
     assert found in answer_of(here)
-    said = (
-        "The same questions count for 7 days, the last thousand answers to them; what chance withheld counts for good."
-    )
+    said = "The same questions count for 7 days, the last 2,000 answers of each agent; what chance withheld counts"
     assert said in text_of(here.get("/worth").text)
 
 
@@ -340,9 +338,71 @@ def test_a_difference_that_leans_to_zero_is_no_figure_of_the_page(here: TestClie
     page = text_of(here.get("/worth").text)
 
     [row] = here.get("/v1/stats").json()["numbers"]["logic"]
-    assert row["difference"] > 20
-    assert f"{row['difference']:+.1f}" not in page
-    assert "How many are shown in logic" in page
+    points, low, high = row["beside_usual"]["0"]
+    assert points < -20
+    told = f"3; tasks with 0 in 20: {points:+.1f} points ({low:+.1f} to {high:+.1f}) beside 3, 3 in 40"
+    assert told in page
+    assert "so that differences lean to 0" in page
+    assert f"{points:+.1f}" not in answer_of(here)
+
+
+def test_where_all_withheld_is_no_fair_comparison_the_numbers_shown_are_none(
+    here: TestClient, redis_client: redis.Redis
+) -> None:
+    for place in range(60):
+        number, score = (3, 90.0 - place % 2) if place < 40 else (0, 50.0 - place % 2)
+        HowMany(redis_client).count("logic", "riddle", str(place), score, Examples(model=MODEL, number=number))
+    count(redis_client, "all withheld", [100.0] * 90, [0.0])
+    no_grade(redis_client, 3, 10)
+
+    page = text_of(here.get("/worth").text)
+
+    [row] = here.get("/v1/stats").json()["numbers"]["logic"]
+    assert row["is_fair"] is False
+    assert "3: no fair comparison; tasks with 0 in 20, 3 in 40" in page
+    assert "No fair comparison : 3 with and 10 without have no grade. of" not in page
+    assert "No fair comparison : 3 with and 10 without have no grade." in page, "and not: too early"
+
+
+def test_of_each_question_without_a_pair_it_is_said_why(here: TestClient, backend: Backend) -> None:
+    for number in range(12):
+        ask_twice(backend, number, 0, 100)
+    ask(backend, "other without", "By two?", 0, memories=0)
+    ask(backend, "other with", "By two?", 0, "openai:another")
+    ask(backend, "alone", "With three alone?", 100, memories=3)
+    ask(backend, "ended", "To come?", 100, memories=0)
+    task = AgentTask(prompt="To come?", kind="riddle", submitter="ada", remember=False, memories=3)
+    body = task.model_dump(mode="json", exclude_none=True)
+    backend.client.ledger.open(entry("waits", "answer", "logic").model_copy(update={"body": body}))
+
+    why = (
+        "1 not answered twice yet; 1 answered by one model with memories, by another without; "
+        "1 asked one way alone, among the last 2,000 of their agent"
+    )
+    assert f"12 of 15 questions ({why})" in answer_of(here)
+
+
+def test_a_thousand_questions_after_a_thousand_are_pairs_whatever_others_ask(backend: Backend) -> None:
+    for number in range(1_000):
+        note_unremembered(backend.redis, "logic", f"with {number}")
+    for number in range(1_500):
+        note_unremembered(backend.redis, "poem", f"poem {number}")
+    for number in range(1_001):
+        note_unremembered(backend.redis, "logic", f"without {number}")
+
+    known = unremembered(backend.redis)
+    assert {"with 1", "without 0", "poem 0"} <= known
+    assert "with 0" not in known
+
+
+def test_questions_that_were_asked_one_way_alone_say_why_they_are_no_pairs(here: TestClient, backend: Backend) -> None:
+    ask(backend, "alone", "Asked?", 100, memories=0)
+
+    [row] = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+
+    assert (row["difference"], row["alone"]) == (None, 1)
+    said = "too early: 10 more on a side, 0 of 1 questions (1 asked one way alone, among the last 2,000 of their agent)"
+    assert said in text_of(here.get("/worth").text)
 
 
 def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, redis_client: redis.Redis) -> None:
@@ -353,7 +413,7 @@ def test_none_shown_is_no_verdict_and_chance_is_told_as_it_is(here: TestClient, 
     page = text_of(here.get("/worth").text)
 
     assert f"{AT_RANDOM:.0%} of the tasks take a number by chance" in page
-    assert "0 no difference known yet" in page
+    assert "0: no difference known yet; tasks with 0 in 9, 3 in 20" in page
 
 
 def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_paired(
@@ -368,11 +428,10 @@ def test_what_was_asked_twice_comes_before_what_chance_has_not_told_yet_and_is_p
     found = answer_of(here)
     assert "Mean 58.3 of 12 tasks with memories, 0.0 of 12 tasks without, asked the same questions" in found
     assert "says little" not in found
-    assert (
-        f"Yes: +58.3 points , of logic , answered by {MODEL} ; 12 of 13 questions (1 with one answer so far)" in found
-    )
+    why = "12 of 13 questions (1 asked one way alone, among the last 2,000 of their agent)"
+    assert f"Yes: +58.3 points , of logic , answered by {MODEL} ; {why}" in found
     ask(backend, "in its words", "Question 0?", 0, similarity=1.0)
-    assert "(1 of them in words that a memory has already, which says little)" in answer_of(here)
+    assert f"{why}, 1 in words that a memory has already, which says little" in answer_of(here)
     [same, *_] = here.get("/v1/stats").json()["helps"]
     assert same["there"] == 1
     assert (same["way"], same["unit"], same["tasks"], same["tasks_without"]) == ("same questions", "right", 12, 12)
@@ -415,7 +474,7 @@ def test_a_question_that_was_shown_no_memory_is_no_pair(here: TestClient, backen
 
     assert "Mean 70.0 of 20 tasks with memories, 30.0 of 20 tasks without, asked the same questions" in found
     assert "Yes: +40.0 points" in found
-    assert "; 20 of 33 questions (12 shown no memory; 1 with one answer so far)" in found
+    assert "; 20 of 33 questions (12 shown no memory; 1 asked one way alone, among the last 2,000 of" in found
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
     assert [(one["tasks"], one["shown_none"]) for one in rows] == [(20, 12)] * 2
 
@@ -457,9 +516,8 @@ def test_where_many_have_no_grade_on_one_side_the_rest_are_no_finding(here: Test
     found = answer_of(here)
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
 
-    left_out = (
-        "40 of 81 questions (40 with and 0 without have no grade; 1 with one answer so far); those graded +50.0 points"
-    )
+    why = "40 with and 0 without have no grade; 1 asked one way alone, among the last 2,000 of their agent"
+    left_out = f"40 of 81 questions ({why}); those graded +50.0 points"
     assert f"No fair comparison : {left_out}" in found
     assert [(one["no_grade"], one["no_grade_shown"], one["no_grade_without"], one["is_fair"]) for one in rows] == [
         (40, 40, 0, False)
@@ -786,7 +844,8 @@ def test_a_question_that_was_to_be_remembered_is_no_pair(here: TestClient, backe
         answered(backend, journey=f"t{number}")
         graded(backend, f"t{number}", 100)
 
-    assert {one["way"] for one in here.get("/v1/stats").json()["helps"]} == {"all withheld"}
+    rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "same questions"]
+    assert [(one["tasks"], one["alone"]) for one in rows] == [(0, 1)]
 
 
 def test_others_questions_are_not_counted_for_who_may_not_see_them(tokened: Tokened, backend: Backend) -> None:
@@ -932,6 +991,7 @@ def test_a_figure_of_answers_made_alike_is_not_called_help(
 
     [pool] = here.get("/v1/retrievers").json()["pools"]
     assert pool["labelled_by"] == {"answers alike": 31}
+    assert "How likely what is ranked first is made alike: " in text_of(here.get("/worth").text)
     said = "of 31 it is known that the answer is made alike, and not that it helps"
     assert said in text_of(here.get("/worth").text)
 
