@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise, product, takewhile
 from uuid import UUID
 
 from memshare_broker.wire.messages import AnsweredTask, Shown
+from memshare_memory.admit.names import names_another, names_in
 from memshare_memory.memory import FORMAL, Memory
 from memshare_memory.stores.bm25 import tokens
 
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
+MOST_WORDS, MOST_OF_NAMED = 0.5, 0.66  # of a pair's words, with all its numbers and names, and of one without numbers
 RUN = 3  # words in a row
 _SPACES = " \u00a0\u2009\u202f"
 _THOUSANDS = re.compile(rf"(?<=\d)(?<!\d{{4}})(?<!\b0)[.,'{_SPACES}](?=\d{{3}}(?!\d))")
@@ -72,9 +74,10 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
 
     It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
     where the answer has none, by all of its words, and "Yes." or "No." by what the statement says being asked. It
-    follows a pair by its runs of words, or by all words that the prompt does not have. Neither is followed where the
-    answer has other numbers, or another one beside the same word, but for a pair that answers a prompt with others. A
-    number that is all they have in common has the same unit in both, or none in one of them.
+    follows a pair by its runs of words, or by all words that the prompt does not have, or most and all numbers and
+    names. Neither is followed where the answer has other numbers, or another one or another name beside the same word,
+    but for a pair that answers a prompt with others. A number that is all they have in common has the same unit in
+    both, or none in one of them.
     """
     asked, said = telling(prompt).keys() | _NO, telling(answer).keys()
     is_of_others = _is_of_others(memory, prompt)
@@ -82,12 +85,17 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
     def is_followed(text: str) -> bool:
         if _denies(answer, text, prompt) and (memory.is_statement or not is_of_others):
             return False
+        if not _is_formal(text) and names_another(answer, text, prompt, memory.prompt or prompt):
+            return False
         own = telling(text).keys()
         new = own - asked
         if not memory.is_statement:
             is_short = len(own) < _SHORT and not _is_formal(text)
             by_runs = not is_short or is_of_others or not new or bool(new & said)  # else they repeat the question
-            return (by_runs and followed(answer, [text]) is not None) or _says_all(answer, text, memory, prompt)
+            is_copied = by_runs and followed(answer, [text]) is not None
+            return (
+                is_copied or _says_all(answer, text, memory, prompt) or bool(_part_said(answer, text, memory, prompt))
+            )
         if said <= asked:
             told = said - _NO
             says_so = _says_no(text) if _says_no(answer) else bool(told) or not _says_no(text) or _says_no(prompt)
@@ -102,7 +110,19 @@ def share_in(answer: str, memory: Memory, prompt: str) -> float:
     """How much of what a memory says an answer to a prompt has that follows it: of a pair all, also in other words."""
     if not memory.is_statement and _says_all(answer, memory.answer, memory, prompt):
         return 1.0
-    return shares_in_common(answer, [memory.answer])[0]
+    return max(shares_in_common(answer, [memory.answer])[0], _part_said(answer, memory.answer, memory, prompt))
+
+
+def _part_said(answer: str, text: str, pair: Memory, prompt: str) -> float:
+    """The part of a pair's words beyond the prompt that an answer has: most, with all numbers and names; else 0."""
+    new, said = telling(text).keys() - telling(prompt).keys() - _NO, telling(answer).keys()
+    numbers = _numbers(text) & new
+    if pair.is_statement or _is_formal(text) or _is_of_others(pair, prompt) or _denies(answer, text, prompt):
+        return 0.0
+    words = new - numbers - {unit for each in numbers for unit in _units(text)[each] & _UNITS}
+    names, part = names_in(text, prompt) & new, len(words & said) / max(len(words), 1)
+    is_whole = (numbers or names) and numbers <= _same_numbers(answer, text) and names <= said
+    return part if is_whole and part >= (MOST_WORDS if numbers else MOST_OF_NAMED) else 0.0
 
 
 def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
@@ -186,7 +206,7 @@ def _units(text: str) -> Mapping[str, set[str]]:
             if word[0].isdigit():
                 after = [*takewhile(lambda one: one == _CLOCK or one not in _SAYS_LITTLE, words[at + 1 : at + 3])]
                 named = [one for one in words[max(at - 1, 0) : at] if one in _NAMED | _UNITS]
-                found[_stem(word)].update(_stem(one) for one in after or named if not one[0].isdigit())
+                found[_stem(word)].update(_stem(one) for one in (*after, *named) if not one[0].isdigit())
     return found
 
 
@@ -217,8 +237,16 @@ def _texts(memory: Memory) -> list[str]:
     return [memory.answer, *(one.answer for one in memory.history)]
 
 
-def that_count(answer: str, prompt: str, shown: Mapping[UUID, Shown], there: Mapping[UUID, Memory]) -> list[UUID]:
+def that_count(
+    answer: str,
+    prompt: str,
+    shown: Mapping[UUID, Shown],
+    there: Mapping[UUID, Memory],
+    contradicting: Collection[UUID] = (),
+) -> list[UUID]:
     """The memories shown that a word on an answer is about: with a share in it, or that it follows, or gone.
+
+    It follows none that is known to contradict what was kept of it.
 
     Where nobody judged shares, one does not count if every word that it has in common with the answer is also in
     another that has more of them, and that the answer follows or that has all its words: "an adult pays 12 euros" has
@@ -226,7 +254,7 @@ def that_count(answer: str, prompt: str, shown: Mapping[UUID, Shown], there: Map
     all that were asked something less near.
     """
     known = {name: there[name] for name, one in shown.items() if one.share is None and name in there}
-    rivals = {name: one for name, one in known.items() if follows(answer, one, prompt)}
+    rivals = {name: one for name, one in known.items() if name not in contradicting and follows(answer, one, prompt)}
 
     def is_lost(name: UUID, one: Memory) -> bool:
         is_said = not one.is_statement and _says_all(answer, one.answer, one, prompt)

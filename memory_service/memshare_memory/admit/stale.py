@@ -10,7 +10,7 @@ from uuid import UUID
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
-from memshare_memory.contradictions import Rivals
+from memshare_memory.contradictions import Conflicts, Rivals
 from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
@@ -106,18 +106,21 @@ class Derived:
         them.
 
         A change of a pair concerns what follows its answer, and nothing where it was forgotten. It does not concern
-        what was found `right` in its place, what was written from that, and what rather says that, nor what keeps to
-        what a changed one says `now`. What was written from a text that one of them had before is concerned as it is
-        by that. With `shown`, all that was shown it, as far as is known, whatever that says by now.
+        what was found `right` in its place, what was written from that, and what rather says that, nor what a person
+        said contradicts it, nor what keeps to what a changed one says `now`. What was written from a text that one of
+        them had before is concerned as it is by that. With `shown`, all that was shown it, as far as is known, whatever
+        that says by now.
         """
         is_pair = not source.is_statement
+        rivals = Conflicts(self._client).rivals(source.pool, [source.id]).get(source.id, {})
+        denying = {name for name, verdict in rivals.items() if verdict != "contradict"}
         fresh = {} if source.is_passage or (is_pair and became == "forgotten") else {source.id: source}
         found, passed = dict[UUID, Memory](), set[UUID]()
 
         def is_concerned(one: Memory) -> bool:
             is_right = right is not None and said(one.answer) == said(right.answer)
             keeps = is_right or (now is not None and _keeps_to(one, source, now))
-            return shown or (not keeps and _rests_on_any(one, fresh, right, is_pair=is_pair))
+            return shown or (not keeps and one.id not in denying and _rests_on_any(one, fresh, right, is_pair=is_pair))
 
         while fresh:
             gone = {name: one for name, one in self._trashed.items() if not fresh.keys().isdisjoint(one.parents)}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from memshare.client.errors import Forbidden, NotFound
+from memshare.client.journey import Journey
 from memshare.client.replies import FeedbackTaken
 from memshare.client.rest.calls.journeys import JourneyReply
 from memshare.client.rest.calls.memories import MemoryReply
@@ -22,7 +23,7 @@ from memshare_broker.wire.grades import Opinion, VerdictTask
 from memshare_broker.wire.messages import derived_id
 from memshare_memory.admit.followed import shares_in_common
 from memshare_memory.curate.requests import Edit
-from memshare_memory.door.messages import SearchRequest
+from memshare_memory.door.messages import JudgedMemory, SearchRequest
 from memshare_memory.memory import Memory, memory_id, sayings
 from memshare_memory.memory import said as words_of
 from memshare_memory.people import (
@@ -349,5 +350,10 @@ def pools_looked_in(backend: Backend, journey: JourneyReply) -> tuple[str, ...]:
     return tuple(pools) if journey.pool in pools else (journey.pool,)
 
 
-def _memory_of(journey: JourneyReply, pool: str) -> UUID:
+def contradicting(journey: Journey | JourneyReply, judged: Iterable[JudgedMemory | MemoryReply]) -> set[UUID]:
+    """Memories among these that contradict what was kept from an answer, unless a person said that they do not."""
+    return {one.memory.id for one in judged if _memory_of(journey, one.memory.pool) in one.conflicts}
+
+
+def _memory_of(journey: Journey | JourneyReply, pool: str) -> UUID:
     return journey.memory_id or memory_id(pool, journey.prompt, journey.answer or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from statistics import fmean
@@ -18,6 +18,7 @@ from memshare.client.rest.calls.memories import (
     FoundMemory,
     Memories,
     MemoriesReply,
+    MemoryReply,
     SearchReply,
     ShownReply,
     ShownTo,
@@ -27,6 +28,7 @@ from memshare.operations.caller import Caller
 from memshare.operations.forms import CountForm, PageForm, SearchForm
 from memshare.operations.journeys import is_seen
 from memshare.operations.memories import get
+from memshare.operations.opinions import contradicting
 from memshare.operations.serving import READS, serves, tool
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import naming, recent
@@ -162,13 +164,14 @@ def shown_to(
     backend: Backend, caller: Caller, memory_id: UUID, limit: Annotated[int, Field(ge=1, le=MOST)] = 50
 ) -> ShownReply:
     """The journeys that tell of a memory, as far as the caller may see them; raises `NotFound`."""
-    memory = get(backend, caller, memory_id).memory
+    found = get(backend, caller, memory_id)
     with backend.reaching():
         latest = recent(backend.redis)
         named = naming(backend.redis, latest, str(memory_id), "task", ANSWER.name)
-    journeys = [found for one in named[:MOST] if (found := _seen(backend, caller, one)) is not None]
-    told = [one for journey in journeys if (one := _told(journey, memory)) is not None]
-    maker = _seen(backend, caller, memory.task_id) if memory.task_id else None
+    journeys = [seen for one in named[:MOST] if (seen := _seen(backend, caller, one)) is not None]
+    told = [one for journey in journeys if (one := _told(journey, found)) is not None]
+    made_by = found.memory.task_id
+    maker = _seen(backend, caller, made_by) if made_by else None
     return ShownReply(
         shown=_mean([one for one in told if not one.withheld]),
         withheld=_mean([one for one in told if one.withheld]),
@@ -188,13 +191,14 @@ def _seen(backend: Backend, caller: Caller, journey_id: str) -> Journey | None:
     return journey if is_seen(backend, caller, journey) else None
 
 
-def _told(journey: Journey, memory: Memory) -> ShownTo | None:
+def _told(journey: Journey, found: MemoryReply) -> ShownTo | None:
     """A memory's part in a journey; None where it was not shown, but stands in the records as something else."""
+    memory = found.memory
     withheld = journey.withheld is not None and journey.withheld.id == memory.id
     known = journey.withheld if withheld else next((one for one in journey.memories if one.id == memory.id), None)
     if known is None or journey.trial is not None:
         return None
-    follows = memory.id in that_are_followed(journey, {memory.id: memory})
+    follows = memory.id in that_are_followed(journey, {memory.id: memory}, [found])
     return ShownTo(
         id=journey.task_id,
         agent=journey.agent,
@@ -212,10 +216,12 @@ def _told(journey: Journey, memory: Memory) -> ShownTo | None:
     )
 
 
-def that_are_followed(journey: Journey | JourneyReply, there: Mapping[UUID, Memory]) -> list[UUID]:
+def that_are_followed(
+    journey: Journey | JourneyReply, there: Mapping[UUID, Memory], judged: Iterable[MemoryReply]
+) -> list[UUID]:
     """The memories shown that an answer follows, of those that are still `there`; and those that are gone."""
     shown = {} if journey.answer is None else {one.id: one for one in journey.memories}
-    return that_count(journey.answer or "", journey.prompt, shown, there)
+    return that_count(journey.answer or "", journey.prompt, shown, there, contradicting(journey, judged))
 
 
 def share_of(journey: Journey | JourneyReply, shown: Shown, memory: Memory | None, *, follows: bool) -> float | None:

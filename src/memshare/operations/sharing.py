@@ -369,8 +369,9 @@ def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID
 
 def _followed(backend: Backend, journey: JourneyReply, shown: Mapping[UUID, Shown]) -> list[UUID]:
     """The memories among those shown that a word on the answer is about, as far as that is known."""
-    there = {one.memory.id: one.memory for one in backend.client.memories.judge([*shown])} if shown else {}
-    return that_count(journey.answer or "", journey.prompt, shown, there)
+    judged = backend.client.memories.judge([*shown]) if shown else []
+    there = {one.memory.id: one.memory for one in judged}
+    return that_count(journey.answer or "", journey.prompt, shown, there, opinions.contradicting(journey, judged))
 
 
 def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, reward: float) -> bool:

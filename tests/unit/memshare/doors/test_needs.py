@@ -354,6 +354,18 @@ def test_what_was_written_from_what_was_found_wrong_needs_somebody_until_that_is
     assert (stale(here), memory.get(derived).status) == ([], "active")
 
 
+def test_what_a_person_said_contradicts_its_source_is_not_stale_with_that(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    wrong, right = stated(memory, MONDAYS, TUESDAYS)
+    derived = written_from(memory, wrong, answer="It never closes.")
+    Conflicts(redis_client).judge("logic", wrong, derived, "confirmed")
+
+    here.post("/v1/conflicts", json={"memories": [str(wrong), str(right)], "contradict": True, "right": str(right)})
+
+    assert (stale(here), memory.get(derived).status) == ([], "active")
+
+
 def test_of_what_is_stale_as_its_source_was_found_wrong_nobody_is_asked_whether_it_contradicts_what_is_right(
     here: TestClient, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:

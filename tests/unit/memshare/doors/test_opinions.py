@@ -12,6 +12,7 @@ import redis
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
 from memshare_broker.wire.grades import Settlement
+from memshare_memory.contradictions import Conflicts, Verdict
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.people import WRONG_ANSWERS, wrong_answers, wrong_prompts
@@ -71,6 +72,25 @@ def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     again = first.post("/v1/feedback", json={"journey": "t1", "reward": 1.0}).json()
     assert again["taken"] == [shelf["logic"]], "it is said anew"
     assert credited(redis_client) == [(0.0, False), (0.5, True), (1.0, False)]
+
+
+@pytest.mark.parametrize(("verdict", "is_blamed"), [("contradict", False), ("right", False), ("dismissed", True)])
+def test_a_wrong_answer_blames_no_memory_that_is_known_to_contradict_it(
+    backend: Backend, shelf: dict[str, str], tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis,
+    verdict: Verdict, *, is_blamed: bool,
+) -> None:  # fmt: skip
+    cora = tokened("cora", "recall", "offer", "curate")
+    answered(backend, shelf["logic"])
+    [became, _] = remembered(PROMPT, answer="A light.", pool="logic", submitter="ada", task_id="t1")
+    memory.restore([became])
+    Conflicts(redis_client).judge("logic", UUID(shelf["logic"]), became.id, verdict)
+
+    said = cora.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+
+    assert said["taken"] == [shelf["logic"]] * is_blamed
+    [shown] = cora.get(f"/v1/memories/{shelf['logic']}/shown").json()["journeys"]
+    assert shown["follows"] == is_blamed
+    assert ("misled" in cora.get("/journeys/t1").text) == is_blamed
 
 
 def test_a_second_word_on_an_answer_that_followed_no_memory_says_which_word_stands(

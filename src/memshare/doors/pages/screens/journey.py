@@ -67,7 +67,7 @@ def memories_shown(backend: Backend, caller: Caller, journey: JourneyReply) -> I
     concepts = _names(journey.extracted.concepts) if journey.extracted else set()
     places = [(one, _seek(backend, caller, one)) for one in (*journey.memories, journey.withheld) if one]
     there = {one.id: memory for one, at in places if (memory := at.found.memory if at.found else at.trashed)}
-    counting = that_are_followed(journey, there)
+    counting = that_are_followed(journey, there, [at.found for _, at in places if at.found])
     for one, sought in places:
         memory, follows = there.get(one.id), one.id in counting and one.id in there
         then = as_it_was(memory, sent_at(journey)) if memory else None
