@@ -33,7 +33,7 @@ _LOOK_ALIKES = str.maketrans(
     "aeopcyxijshdqweoayikvopux",
 )
 ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
-"""What the last words of a sentence end with."""
+"""The end of the last words of a sentence."""
 _NO_LETTERS = re.compile(r"[\W_\u115f\u1160]+")
 
 
