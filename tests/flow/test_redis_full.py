@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,19 +13,11 @@ from memshare_broker.settings import Settings
 from tests.support.chat_script import Answer
 from tests.support.chat_server import serving
 from tests.support.deployment import deployed, wait_for
+from tests.support.full_redis import full_memory
 
 QUEUES = ("poem", "scorer", "memory")  # there is no trainer
 TASKS = 20
 ENDED_WITHIN = 45.0  # seconds; what waits for MEMSHARE_LEASE takes 330
-
-
-@contextmanager
-def no_room(client: redis.Redis) -> Iterator[None]:
-    client.config_set("maxmemory", 1)
-    try:
-        yield
-    finally:
-        client.config_set("maxmemory", 0)
 
 
 def test_a_full_redis_loses_nothing_and_nothing_waits_once_there_is_room(
@@ -40,7 +30,7 @@ def test_a_full_redis_loses_nothing_and_nothing_waits_once_there_is_room(
     ):
         tasks = [running.client.submit("poem", f"A limerick about lamp {number}") for number in range(TASKS)]
         wait_for(lambda: chat.requests, 60, "the model to be asked")
-        with no_room(redis_client):
+        with full_memory(redis_client):
             with pytest.raises(Unreachable, match="maxmemory"):
                 running.client.submit("poem", "One too many")
             asked = len(chat.requests)

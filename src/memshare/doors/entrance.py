@@ -61,13 +61,13 @@ class Bodies:
             whole = Request(request.scope, with_body(body, request.receive))
             async with whole.form(max_part_size=2 * largest) as form:
                 pairs = [(field, one) for field, one in form.multi_items() if isinstance(one, str)]
-                read = text_of if may_all and not form.get("source") else _decoded
+                read = text_of if may_all and not form.get("source") else decode
                 for field, one in form.multi_items():
                     if not isinstance(one, str):
                         text = fault = ""
                         try:
                             raw = await one.read()
-                            text = await run_in_threadpool(read, one.filename or "The file", raw)
+                            text = await run_in_threadpool(read, raw, one.filename or "The file")
                             if (size := len(text.encode())) > max(len(raw), largest):  # a document's
                                 text = ""
                                 raise BadInput(
@@ -131,10 +131,6 @@ def _refuse_too_large(size: int, most: int, *, sure: bool = False) -> None:
             "taken: split it into several. A file of memories of any size is taken by `memshare memories import FILE` "
             "where memshare runs."
         )
-
-
-def _decoded(name: str, raw: bytes) -> str:
-    return decode(raw, name)
 
 
 def with_body(body: bytes, receive: Receive) -> Receive:

@@ -140,6 +140,11 @@ def called(file: Path) -> str:
     return "standard input" if str(file) == "-" else str(file)
 
 
+def empty(such: str) -> str:
+    """The words on a file in which nothing stands, where lines are `such`."""
+    return f"is empty: expected lines such as {such}, or a table, called NAME.csv"
+
+
 def beginning(file: Path) -> str:
     """How a file begins that can be read twice, unpacked, whatever is no UTF-8 in it; of any other no text."""
     try:
@@ -290,7 +295,7 @@ def read_objects(
         raise BadInput(
             f"{name} has a header and no rows: expected rows, with the fields of {such} as columns."
             if by_name and text.strip()
-            else f"{name} is empty: expected lines such as {such}, or a table, called NAME.csv."
+            else f"{name} {empty(such)}."
         )
     return found, faults
 

@@ -23,6 +23,7 @@ from memshare.files.json_lines import (
     as_pair,
     beginning,
     called,
+    empty,
     is_table,
     read_bytes,
     read_lines,
@@ -116,8 +117,10 @@ def read_pairs(
     """The memories and pairs of a file; raises `BadInput` that names the wrong lines, and what else is `wrong`."""
     found, faults = pairs_of(read_lines(file), pool, pool_of_agent, submitter, limit, cards)
     name = called(file)
-    empty = [f"{name} {EMPTY}"] * is_empty(found, faults)
-    refuse([*wrong(found), *empty, *(f"{name}:{number}: {fault}" for number, fault in faults)], "Nothing was imported.")
+    nothing = [f"{name} {EMPTY}"] * is_empty(found, faults)
+    refuse(
+        [*wrong(found), *nothing, *(f"{name}:{number}: {fault}" for number, fault in faults)], "Nothing was imported."
+    )
     return found
 
 
@@ -177,7 +180,7 @@ def is_empty(found: PairsFile, faults: Sequence[object]) -> bool:
 
 
 _SUCH = '{"prompt": "…", "answer": "…"}'
-EMPTY = f"is empty: expected lines such as {_SUCH}, or a table, called NAME.csv"
+EMPTY = empty(_SUCH)
 _OF_TEXT = "Text is called NAME.txt, .md, .html or .pdf: a statement a paragraph"
 LINES = (".jsonl", ".json", ".ndjson", "")
 """How files of memories end: for them nothing is imported that reads documents, which takes a second."""
@@ -187,17 +190,17 @@ LONGEST_STATEMENT = 2_000  # characters of a statement
 def is_document(file: Path, begins: str | None = None) -> bool:
     """True if a file is read as text, Markdown, HTML or PDF; a text that begins as JSON does is of lines."""
     ending = file.suffix.lower()
-    if ending in LINES or (ending == ".txt" and (begins or beginning(file)).startswith('{"')):
+    if ending in LINES or (ending == ".txt" and (beginning(file) if begins is None else begins).startswith('{"')):
         return False
     from memshare_agents.reasoning.sources.documents import SUFFIXES
 
     return ending in SUFFIXES
 
 
-def text_of(name: str, raw: bytes) -> str:
+def text_of(raw: bytes, name: str) -> str:
     """The text of a file that was sent; of a document a line of JSON for each statement. Raises `BadInput`."""
     begins = raw[:LOOKED_AT].decode(errors="replace").lstrip("\ufeff \r\n")
-    if is_table(name, begins) or not is_document(Path(name), begins or " "):
+    if is_table(name, begins) or not is_document(Path(name), begins):
         return decode(raw, name)
     return "\n".join(json.dumps({"answer": one}, ensure_ascii=False) for one in _statements(name, raw))
 
