@@ -27,8 +27,8 @@ from benchmarks.stream import figures as measured
 from benchmarks.stream.arms import Answered, Bare
 from benchmarks.stream.relay import Relay, relaying
 from benchmarks.stream.shared_pool import SharedPool
-from benchmarks.stream.tasks import FAMILIES, PEOPLE, TaskSet, database_tasks, gym_tasks
-from memshare.demo.text_to_sql import Questions, read_questions
+from benchmarks.stream.tasks import FAMILIES, PEOPLE, TaskSet, database_tasks, gym_tasks, questions_of
+from memshare.demo.text_to_sql import read_questions
 from memshare.terminal.console import errors
 from memshare_broker.errors import MemshareError
 from memshare_llm.models import open_chat
@@ -78,9 +78,9 @@ def main(
     if fresh and (data or set_ != "library"):
         raise typer.BadParameter("--fresh is for the library: no default was settled by other sets.")
     orders = order or [1, 2, 3]
-    questions = (
-        Questions(data.stem, read_questions(data).every, database.read_text("utf-8")) if data and database else None
-    )
+    questions = questions_of(data, database) if data and database else None
+    if questions and data and (out := len(read_questions(data).every) - len(questions.every)):
+        errors.print(f"{out:,} questions are left out: SQLite does not take their right query, or it gives no rows.")
     make: Callable[[Path, int], TaskSet] = (
         (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
         if set_ == "gym"

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from benchmarks.stream.gym_check import fully_right
 from memshare.cli.begin.demo_gain import write_agent
 from memshare.demo.text_to_sql import Questions, read_questions
-from memshare_scorer.checks.sql import same_rows
+from memshare_scorer.checks.sql import Tables, same_rows
 
 Phase = Literal["stream", "unseen"]
 
@@ -59,6 +59,16 @@ class TaskSet(NamedTuple):
 
     def of(self, phase: Phase) -> Sequence[Task]:
         return self.stream if phase == "stream" else self.unseen
+
+
+def questions_of(data: Path, database: Path) -> Questions:
+    """The questions of files that a program can check: where the right query gives rows.
+
+    One that SQLite does not take could not be compared, and any query without rows would do for one that gives none.
+    """
+    script = database.read_text("utf-8")
+    tables = Tables(script)
+    return Questions(data.stem, tuple(one for one in read_questions(data).every if tables.rows(one.sql)), script)
 
 
 def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], bool]:

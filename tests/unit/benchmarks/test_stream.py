@@ -15,7 +15,7 @@ from benchmarks.stream.__main__ import _figures
 from benchmarks.stream.arms import TRIES, Answered, Bare
 from benchmarks.stream.figures import by_author, difference, of_arm, places_of
 from benchmarks.stream.relay import relaying
-from benchmarks.stream.tasks import PEOPLE, Task, TaskSet, database_tasks, spoiled
+from benchmarks.stream.tasks import PEOPLE, Task, TaskSet, database_tasks, questions_of, spoiled
 from memshare_broker.errors import Reason, TryAgain
 from memshare_broker.wire.messages import Turn, Usage
 from memshare_llm.chat import Reply
@@ -294,3 +294,22 @@ def test_fresh_questions_of_the_library_are_none_by_which_a_default_was_settled(
     known = {one.prompt for each in settled for one in (*each.stream, *each.unseen)}
     assert (len(fresh.stream), len(fresh.unseen)) == (280, 120)
     assert known.isdisjoint(one.prompt for one in (*fresh.stream, *fresh.unseen))
+
+
+def test_of_a_file_only_questions_come_whose_right_query_gives_rows(tmp_path: Path) -> None:
+    def entry(text: str, sql: str) -> dict[str, Any]:
+        sentence = {"text": text, "question-split": "train", "variables": {}}
+        return {"sql": [sql], "variables": [], "sentences": [sentence]}
+
+    (tmp_path / "towns.sql").write_text("CREATE TABLE town (name TEXT);\nINSERT INTO town VALUES ('ulm');\n")
+    entries = [
+        entry("which towns are there", "SELECT name FROM town"),
+        entry("which town is called Ulm", "SELECT name FROM town WHERE name = 'Ulm'"),
+        entry("which rivers are there", "SELECT name FROM river"),
+    ]
+    (tmp_path / "towns.json").write_text(json.dumps(entries))
+
+    found = questions_of(tmp_path / "towns.json", tmp_path / "towns.sql")
+
+    assert [one.text for one in found.every] == ["which towns are there"]
+    assert database_tasks(tmp_path / "agents", 10, 0, 1, found).check("which towns are there", "SELECT name FROM town")
