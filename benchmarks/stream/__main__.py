@@ -81,6 +81,8 @@ def main(
     questions = questions_of(data, database) if data and database else None
     if questions and data and (out := len(read_questions(data).every) - len(questions.every)):
         errors.print(f"{out:,} questions are left out: SQLite does not take their right query, or it gives no rows.")
+        if not (questions.of("train") and questions.of("test")):
+            raise typer.BadParameter(f"No questions are left of {data}: is {database} its database, and for SQLite?")
     make: Callable[[Path, int], TaskSet] = (
         (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
         if set_ == "gym"

@@ -102,3 +102,12 @@ def test_a_name_that_begins_another_one_leaves_it_whole() -> None:
 
 def _sentence(split: str, text: str, variables: dict[str, str]) -> dict[str, object]:
     return {"question-split": split, "text": text, "variables": variables}
+
+
+def test_of_ten_numbered_parts_the_last_two_are_dev_and_test(tmp_path: Path) -> None:
+    sentences = [{"text": f"question {part}", "question-split": str(part), "variables": {}} for part in range(10)]
+    (tmp_path / "small.json").write_text(json.dumps([{"sql": ["SELECT 1"], "variables": [], "sentences": sentences}]))
+
+    found = read_questions(tmp_path / "small.json")
+
+    assert [len(found.of(split)) for split in ("train", "dev", "test")] == [8, 1, 1]
