@@ -209,12 +209,10 @@ def called_wrong_in(backend: Backend, memory: Memory) -> list[str]:
         return [one.journey for one in words_that_hide(backend.redis, memory) if one.journey]
 
 
-def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:
-    """The memories that were hidden with a wrong answer, as they say the same, and still are."""
+def those_hidden(backend: Backend, memories: Sequence[UUID]) -> list[UUID]:
+    """The memories among these that are hidden; of those that a wrong answer hid they are the ones that still are."""
     with suppress(TryAgain):
-        return [
-            one.memory.id for one in backend.client.memories.judge(journey.also_hid) if one.memory.status == "hidden"
-        ]
+        return [one.memory.id for one in backend.client.memories.judge(memories) if one.memory.status == "hidden"]
     return []
 
 

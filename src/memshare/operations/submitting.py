@@ -88,7 +88,7 @@ async def ask_agent(
         async for journey in journeys:
             if journey.state in ANSWERED:
                 break
-    quoted = whose_answer(journey.quoted) if journey.quoted else None
+    quoted = whose_answer(journey.quoted, journey.notes) if journey.quoted else None
     why = journey.error or journey.cancelled or journey.waits or quoted
     return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -90,12 +90,13 @@ def the_pool(client: Client, pool: str | None) -> str:
     return there[0]
 
 
-def whose_answer(quoted: Quoted) -> str:
-    """The sentence that names the memory and its submitter."""
-    return (
+def whose_answer(quoted: Quoted, notes: Iterable[str] = ()) -> str:
+    """Sentences that name the memory and its submitter, and say what was noted of the answer: who called it wrong."""
+    whose = (
         f"No model is set. This is the answer of the nearest memory, word for word: {short_id(quoted.id)} by "
         f"{quoted.submitter} (similarity {quoted.similarity:.2f})."
     )
+    return shorten_ids(" ".join((whose, *notes)))
 
 
 SHORTEST = 8  # digits of an id

@@ -56,6 +56,8 @@ def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     said = first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
     hides = who != "wanda"  # only watches, and it is not her task
     assert said["hidden"] == (str(became.id) if hides else None)
+    once_more = first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+    assert once_more == {**said, "taken": [], "known": said["taken"]}, "as who lost the first reply asks"
     assert redis_client.exists(WRONG_ANSWERS) == hides
 
     done = callers[by].post("/v1/feedback", json={"journey": "t1", "take_back": True})
