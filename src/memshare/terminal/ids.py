@@ -130,7 +130,7 @@ def find_memory(client: Client, typed: str) -> UUID:
     first = UUID(digits.ljust(_DIGITS, "0"))
     page = client.memories.page(Where(), limit=_MOST, after=first)
     found = [memory.id for memory in page.memories if memory.id.hex.startswith(digits)]
-    return _only_memory(typed, found, "No memory has", "`memshare memories list`")
+    return _only_memory(typed, found, "No memory has", "list` shows them, `memshare memories trash` what was forgotten")
 
 
 def find_in_trash(client: Client, typed: str) -> UUID:
@@ -141,7 +141,7 @@ def find_in_trash(client: Client, typed: str) -> UUID:
     hyphens = sum(len(digits) > place for place in (8, 12, 16, 20))
     prefix = str(UUID(digits.ljust(_DIGITS, "0")))[: len(digits) + hyphens]
     found = [one.memory.id for one in client.memories.trash(TrashRequest(prefix=prefix, limit=_MOST)).forgotten]
-    return _only_memory(typed, found, "No memory in the trash has", "`memshare memories trash`")
+    return _only_memory(typed, found, "No memory in the trash has", "trash` shows them")
 
 
 def _digits(typed: str) -> str:
@@ -156,7 +156,7 @@ def _digits(typed: str) -> str:
 
 def _only_memory(typed: str, found: Sequence[UUID], nothing: str, listing: str) -> UUID:
     if not found:
-        raise BadInput(f"{nothing} an id that begins with {typed!r}. {listing} shows them.")
+        raise BadInput(f"{nothing} an id that begins with {typed!r}. `memshare memories {listing}.")
     if len(found) > 1:
         raise BadInput(f"{typed!r} may mean several memories, give more of it: {', '.join(map(str, found))}.")
     return found[0]

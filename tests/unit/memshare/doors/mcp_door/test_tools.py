@@ -93,7 +93,7 @@ def test_a_model_can_say_that_an_answer_is_wrong_and_take_that_back(connect: Con
     async def work() -> None:
         async with connect(token) as client:
             pair = await called(client, "offer", prompt=TASK, answer="A light.", agent="logic")
-            await called(client, "feedback", reward=0, journey=pair["id"])
+            await called(client, "feedback", reward=0, journey=pair["journey"])
             stands = (await called(client, "feedback", reward=1, journey=pair["id"]))["stands"]
             assert stands == "ada said before that it is wrong (0): 'take_back' takes that back."
             assert (await called(client, "feedback", take_back=True, journey=pair["id"]))["hidden"] is None
