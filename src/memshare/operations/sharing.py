@@ -316,6 +316,7 @@ def give_feedback(
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
     taken = [one for one, worth in rewards.items() if _tell(backend, caller, subject, one, worth)]
     hidden, stands, whole = None, None, subject.journey
+    still_shown: tuple[UUID, ...] = ()
     if whole is not None:
         opinion = None if reward is None else Opinion(by=caller.name, reward=reward)
         if opinion is not None and opinion.is_wrong:
@@ -326,14 +327,12 @@ def give_feedback(
             said = opinions.that_stands(backend, caller, whole, said, opinion)
         if said and opinion and (said.by, said.reward) != (opinion.by, opinion.reward):
             stands = f"{said.by} said before that it is {said.found} ({said.reward:g}): 'take_back' takes that back."
-        if said is not None and said == opinion and said.hides:
-            hidden = opinions.hold_back(backend, caller, whole, subject.pools[0], said)
-        elif said is not None and stands is None:  # said once more
-            hidden = next(iter(opinions.those_hidden(backend, [said.hid] if said.hid else [])), None)
+        if said and stands is None:
+            hidden, still_shown = opinions.hide(backend, caller, whole, subject.pools[0], said, is_new=said == opinion)
     about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pools[0]}
     audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
     known = tuple(one for one in rewards if one not in taken)
-    return FeedbackTaken(taken=tuple(taken), known=known, hidden=hidden, stands=stands)
+    return FeedbackTaken(taken=tuple(taken), known=known, hidden=hidden, stands=stands, still_shown=still_shown)
 
 
 @tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE, "curate")
@@ -348,8 +347,8 @@ def feedback_by_model(
 ) -> FeedbackTaken:
     """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. To say that an
     answer is wrong, give its `journey` and reward 0: what became of your answer is hidden and not admitted again, and
-    what it follows counts for less. A `recall_id` speaks of the memories alone, and hides nothing. The first word
-    stands until `take_back`. Do not call it on a guess."""
+    what it follows counts for less; `still_shown` are memories that say the same. A `recall_id` speaks of the memories
+    alone, and hides nothing. The first word stands until `take_back`. Do not call it on a guess."""
     worth = {"reward": reward} if memory_id is None else {"memories": {str(memory_id): reward}}
     about = {"recall_id": recall_id, "journey": journey, "take_back": take_back}
     return ask("The feedback", give_feedback, backend, caller, **about, **worth)

@@ -17,6 +17,7 @@ from memshare_broker.delivery.schema import MESSAGES
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import NewMemory
 from tests.unit.memshare.doors.mcp_door.conftest import Connect
+from tests.unit.memshare.doors.pages.journey_records import unanswered
 
 TASK = "new lamp by the sea"
 
@@ -70,7 +71,7 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
                 client, "offer", prompt=TASK, answer="A light.", agent="logic", recall_id=recalled["recall_id"]
             )
             told = await called(client, "feedback", reward=1, journey=pair["id"])
-            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None}
+            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None, "still_shown": []}
             asked = await called(client, "ask_agent", agent="logic", prompt="A riddle", wait=0.1)
             assert (asked["state"], asked["answer"]) == ("queued", None)
             found = await called(client, "search_memories", text="lamp by the sea", pool="logic")
@@ -85,6 +86,23 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
         "memory_service.credit": "ada",
         "agents.logic": "ada",
     }
+
+
+def test_what_is_not_near_enough_is_no_answer_to_a_model(connect: Connect, backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("submit",), ("logic",))
+    task = {"agent": "logic", "prompt": "A riddle", "wait": 0, "idempotency_key": "one"}
+
+    async def work() -> None:
+        async with connect(token) as client:
+            unanswered(backend, (await called(client, "ask_agent", **task))["journey"])
+            told = await called(client, "ask_agent", **task)
+            assert (told["state"], told["answer"], told["why"]) == (
+                "unanswered",
+                None,
+                "Nothing near enough (nearest: 0.12).",
+            )
+
+    asyncio.run(work())
 
 
 def test_a_model_can_say_that_an_answer_is_wrong_and_take_that_back(connect: Connect, backend: Backend) -> None:
