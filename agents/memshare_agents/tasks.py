@@ -119,8 +119,9 @@ class AnswerStage:
                 said = said._replace(known=self._known(recalled.found) if claims else ())
             else:
                 said = answering.nearest_answer(recalled, journey, pool, self.near_enough(pool))
-                if wrong := self.said_wrong(pool, text, said.text, task.submitter):
-                    said = said._replace(notes=(wrong,))
+                pools = dict.fromkeys((pool, *(one.memory.pool for one in [recalled.nearest] if one)))
+                words = (self.said_wrong(one, text, said.text, task.submitter) for one in pools)
+                said = said._replace(notes=tuple(filter(None, words)))
         else:
             embedding = self.memory.embed(text, task.submitter) if k else None
             knowledge = Knowledge(

@@ -58,7 +58,7 @@ class KnownPools:
         unknown = sorted(set(pools) - self._seen)
         if unknown:
             there = f"There are: {', '.join(sorted(self._seen))}." if self._seen else "There is none yet."
-            raise BadInput(f'No pool is called {unknown[0]!r}. {there} One is begun with "new_pool": true.')
+            raise BadInput(f'No pool is called {unknown[0]!r}. {there} To add to a new one, say "new_pool": true.')
 
 
 AT_LEAST_EVERY = 60.0  # seconds: people change a pool without a message of the ledger

@@ -36,6 +36,7 @@ from memshare_llm.models import NONE_SET, require_model
 from memshare_llm.structured import DoesNotFit
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.door.messages import Found, RecallRequest
+from memshare_memory.people import said_wrong
 from memshare_memory.recall.near_enough import near_enough, too_far
 from memshare_memory.stores.store import Where
 
@@ -84,7 +85,8 @@ def answer_from(
         if settings.model_for("agents") == OFFLINE:
             if nearest is None:
                 raise BadInput(f"Pool {pool!r} has no memory to show. {NONE_SET}")
-            cites = ((nearest.memory, "It is the nearest. No model has read it."),)
+            wrong = said_wrong(client, pool, question, nearest.memory.answer, payer)
+            cites = ((nearest.memory, f"It is the nearest. No model has read it. {wrong}".strip()),)
             said = None if far else nearest.memory.answer
             return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), related, far)
         with paid_chat(settings, "agents", payer) as chat:

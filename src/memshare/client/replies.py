@@ -56,6 +56,9 @@ class FeedbackTaken(Message):
     known: tuple[UUID, ...]
     hidden: UUID | None = Field(default=None, description="what became of a wrong answer, and is hidden now or still")
     stands: str | None = Field(default=None, description="the earlier word on the answer, for which this one was left")
+    still_shown: tuple[UUID, ...] = Field(
+        default=(), description="to who curates: memories that say the same to like prompts, and may be wrong, too"
+    )
 
 
 class PoolReply(Message):

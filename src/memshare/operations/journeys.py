@@ -158,8 +158,9 @@ def own_journey(backend: Backend, caller: Caller, journey_id: str) -> JourneyRep
 def seen_journey(backend: Backend, caller: Caller, journey_id: str) -> Journey:
     """A journey that the caller may see: its own, and who watches or curates sees all of its pools.
 
-    Its first digits do where they mean one alone. Raises `NotFound` for any other id.
+    Its first digits do where they mean one alone, and so does its path. Raises `NotFound` for any other id.
     """
+    journey_id = journey_id.removeprefix("/v1/journeys/")
     try:
         try:
             journey = backend.client.journey(journey_id, search=True)

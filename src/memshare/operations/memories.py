@@ -311,7 +311,7 @@ def _require_own(caller: Caller, memory_id: UUID, found: ForgetPreview) -> None:
 def _judged(backend: Backend, caller: Caller, memory_id: UUID) -> JudgedMemory:
     found = backend.client.memories.judge([memory_id])
     if not found or not caller.sees(found[0].memory.pool):
-        raise NotFound(f"No memory has the id {str(memory_id)!r}.")
+        raise NotFound(f"No memory has the id {str(memory_id)!r}. What was forgotten is in the trash for 30 days.")
     return found[0]
 
 

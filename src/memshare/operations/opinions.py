@@ -43,6 +43,18 @@ MOST_OF_IT = 0.5  # share of an answer that stands in the memory that misled it;
 REMEMBERED = ("stored", "replaced")  # outcomes
 
 
+def hide(
+    backend: Backend, caller: Caller, journey: JourneyReply, pool: str, said: Opinion, *, is_new: bool
+) -> tuple[UUID | None, tuple[UUID, ...]]:
+    """Do what a word asks for, unless it is said once more: the memory that is hidden for it, and those that are shown
+    and say the same to like prompts."""
+    if is_new and said.hides:
+        hidden = hold_back(backend, caller, journey, pool, said)
+    else:
+        hidden = next(iter(those_hidden(backend, [said.hid] if said.hid else [])), None)
+    return hidden, tuple(still_shown(backend, caller, journey.model_copy(update={"opinion": said}), None).alike)
+
+
 def hold_back(backend: Backend, caller: Caller, journey: JourneyReply, pool: str, said: Opinion) -> UUID | None:
     """Let a wrong answer not be admitted again, and hide the memory that it became, or that says the same.
 
@@ -209,12 +221,10 @@ def called_wrong_in(backend: Backend, memory: Memory) -> list[str]:
         return [one.journey for one in words_that_hide(backend.redis, memory) if one.journey]
 
 
-def also_hidden(backend: Backend, journey: JourneyReply) -> list[UUID]:
-    """The memories that were hidden with a wrong answer, as they say the same, and still are."""
+def those_hidden(backend: Backend, memories: Sequence[UUID]) -> list[UUID]:
+    """The memories among these that are hidden; of those that a wrong answer hid they are the ones that still are."""
     with suppress(TryAgain):
-        return [
-            one.memory.id for one in backend.client.memories.judge(journey.also_hid) if one.memory.status == "hidden"
-        ]
+        return [one.memory.id for one in backend.client.memories.judge(memories) if one.memory.status == "hidden"]
     return []
 
 
@@ -288,12 +298,13 @@ class StillShown(NamedTuple):
 def still_shown(backend: Backend, caller: Caller, journey: JourneyReply, source: MemoryReply | None) -> StillShown:
     """The memories that still say what a person found wrong, the `source` first."""
     least = least_alike(journey.answer or "")
-    if journey.opinion is None or not journey.opinion.is_wrong or not caller.may("curate"):
+    if not (journey.opinion and journey.opinion.is_wrong and journey.pool and caller.may("curate")):
         return StillShown([], [], least)
     answer = journey.answer or ""
     is_whole = source is not None and shares_in_common(source.memory.answer, [answer])[0] >= MOST_OF_IT
     found = [source.memory.id] if source and is_whole and source.memory.status == "active" else []
-    where, alike = Where(pool=journey.pool, status="active", saying=sayings(answer)), {*found}
+    pools = [*filter(caller.sees, pools_looked_in(backend, journey))]
+    where, alike = Where(pools=pools, status="active", saying=sayings(answer)), {*found}
     with suppress(TryAgain):
         same = backend.client.memories.search(SearchRequest(text=journey.prompt, k=MOST, where=where))
         found += [one.memory.id for one in same if one.similarity >= least or least == LIKE_PROMPT]

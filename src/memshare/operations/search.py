@@ -58,6 +58,7 @@ class FoundReply(Message):
     score: float | None
     similarity: float
     near: bool
+    lost_to: tuple[UUID, ...] = Field(description="memories that a person found right: then this one is wrong")
 
 
 class AllFound(Message):
@@ -79,8 +80,11 @@ def search(backend: Backend, caller: Caller, form: SearchForm) -> SearchReply:
     said = folded(text)
     near = [one.similarity >= least or said in folded(f"{one.memory.prompt} {one.memory.answer}") for one in found]
     far = "" if any(near) else too_far(max((one.similarity for one in found), default=None), least)
-    pairs = zip(found, near, strict=True)
-    memories = (FoundMemory(memory=one.memory, similarity=one.similarity, near=is_near) for one, is_near in pairs)
+    lost = {one.memory.id: one.lost_to for one in backend.client.memories.judge([one.memory.id for one in found])}
+    memories = (
+        FoundMemory(memory=one.memory, similarity=one.similarity, near=is_near, lost_to=lost.get(one.memory.id, ()))
+        for one, is_near in zip(found, near, strict=True)
+    )
     return SearchReply(far=far, memories=tuple(memories))
 
 
@@ -118,10 +122,10 @@ def search_by_model(
     kind: Annotated[str | None, Field(description="memories of this kind alone")] = None,
     k: Annotated[int, Field(ge=1, le=50)] = 10,
 ) -> AllFound:
-    """Look for memories about something, also hidden ones: to answer what is known, or to find one to forget.
+    """Look for memories about something, also hidden and wrong ones: to answer what is known, or to find one to forget.
     To be helped with a task, call `recall`, which leaves out what proved poor."""
     found = search(backend, caller, checked(SearchForm, "The search", text=text, pool=pool, kind=kind, k=k))
-    fields = FoundReply.model_fields.keys() - {"similarity", "near"}
+    fields = FoundReply.model_fields.keys() & Memory.model_fields.keys()
     told = ({**one.memory.model_dump(include=fields), **one.model_dump(exclude={"memory"})} for one in found.memories)
     return AllFound(far=found.far, memories=tuple(FoundReply(**one) for one in told))
 

@@ -316,6 +316,7 @@ def give_feedback(
         raise BadInput("No memory was shown, so there is nothing to tell the worth of.")
     taken = [one for one, worth in rewards.items() if _tell(backend, caller, subject, one, worth)]
     hidden, stands, whole = None, None, subject.journey
+    still_shown: tuple[UUID, ...] = ()
     if whole is not None:
         opinion = None if reward is None else Opinion(by=caller.name, reward=reward)
         if opinion is not None and opinion.is_wrong:
@@ -326,28 +327,31 @@ def give_feedback(
             said = opinions.that_stands(backend, caller, whole, said, opinion)
         if said and opinion and (said.by, said.reward) != (opinion.by, opinion.reward):
             stands = f"{said.by} said before that it is {said.found} ({said.reward:g}): 'take_back' takes that back."
-        if said is not None and said == opinion and said.hides:
-            hidden = opinions.hold_back(backend, caller, whole, subject.pools[0], said)
+        if said and stands is None:
+            hidden, still_shown = opinions.hide(backend, caller, whole, subject.pools[0], said, is_new=said == opinion)
     about = {"journey": whole and whole.id, "subject": subject.id, "pool": subject.pools[0]}
     audit(caller, "feedback", **about, memories=len(taken), hidden=hidden and str(hidden))
     known = tuple(one for one in rewards if one not in taken)
-    return FeedbackTaken(taken=tuple(taken), known=known, hidden=hidden, stands=stands)
+    return FeedbackTaken(taken=tuple(taken), known=known, hidden=hidden, stands=stands, still_shown=still_shown)
 
 
 @tool(Sharing.feedback, "feedback", "Feedback", "offer", TELLS_ONCE, "curate")
 def feedback_by_model(
     backend: Backend,
     caller: Caller,
-    reward: Annotated[float, Field(ge=0, le=1, description="0: useless or wrong; 1: as good as can be")],
-    recall_id: Annotated[UUID | None, Field(description="of the recall; or name a journey")] = None,
-    journey: Annotated[str | None, Field(description="the id that an offer or a task was answered with")] = None,
+    reward: Annotated[float | None, Field(ge=0, le=1, description="0: useless or wrong; 1: as good as can be")] = None,
+    recall_id: Annotated[UUID | None, Field(description="of a recall: what its memories were worth")] = None,
+    journey: Annotated[str | None, Field(description="of an offer or a task: what its answer was worth, too")] = None,
     memory_id: Annotated[UUID | None, Field(description="one memory; without it, all that were shown")] = None,
+    take_back: Annotated[bool, Field(description="with a journey alone: what was said of its answer")] = False,
 ) -> FeedbackTaken:
-    """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. It decides
-    what is shown from now on: of a journey what its answer follows counts, and what became of a wrong answer of yours
-    is hidden. Each memory is told once; the first word stands. Do not call it on a guess."""
-    worth = {"reward": reward} if memory_id is None else {"memories": {memory_id: reward}}
-    return ask("The feedback", give_feedback, backend, caller, recall_id=recall_id, journey=journey, **worth)
+    """Tell how it went once you know the outcome: a test passed, the user was content or corrected you. To say that an
+    answer is wrong, give its `journey` and reward 0: what became of your answer is hidden and not admitted again, and
+    what it follows counts for less; `still_shown` are memories that say the same. A `recall_id` speaks of the memories
+    alone, and hides nothing. The first word stands until `take_back`. Do not call it on a guess."""
+    worth = {"reward": reward} if memory_id is None else {"memories": {str(memory_id): reward}}
+    about = {"recall_id": recall_id, "journey": journey, "take_back": take_back}
+    return ask("The feedback", give_feedback, backend, caller, **about, **worth)
 
 
 def _subject(backend: Backend, caller: Caller, name: str | None, recall_id: UUID | None) -> _Subject:
@@ -379,14 +383,9 @@ def _tell(backend: Backend, caller: Caller, subject: _Subject, memory: UUID, rew
     name = str(derived_id("feedback", subject.id, str(memory)))
     shown = subject.shown[memory].model_copy(update={"share": None})
     verdict = VerdictTask(
-        journey=name,
-        pool=subject.pools[0],
-        pools=tuple(subject.pools),
-        prompt=subject.prompt,
-        submitter=caller.name,
-        shown=(shown,),
-        verdict=reward,
-    )
+        journey=name, pool=subject.pools[0], pools=tuple(subject.pools), prompt=subject.prompt,
+        submitter=caller.name, shown=(shown,), verdict=reward,
+    )  # fmt: skip
     return backend.client.send(CREDIT.next(verdict, name)._replace(decides=False))
 
 

@@ -31,7 +31,7 @@ class AgentAnswer(Message):
     state: str
     answer: str | None
     why: str | None = Field(
-        description="why it waits, was cancelled or was given up; or, without a model, whose answer it is"
+        description="why it waits, was cancelled or given up; without a model whose answer it is, or why there is none"
     )
 
 
@@ -88,8 +88,10 @@ async def ask_agent(
         async for journey in journeys:
             if journey.state in ANSWERED:
                 break
-    quoted = whose_answer(journey.quoted) if journey.quoted else None
+    quoted = whose_answer(journey.quoted, journey.notes) if journey.quoted else None
     why = journey.error or journey.cancelled or journey.waits or quoted
+    if journey.state == "unanswered":
+        return AgentAnswer(journey=journey.id, state=journey.state, answer=None, why=journey.answer)
     return AgentAnswer(journey=journey.id, state=journey.state, answer=journey.answer, why=why)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -90,12 +90,13 @@ def the_pool(client: Client, pool: str | None) -> str:
     return there[0]
 
 
-def whose_answer(quoted: Quoted) -> str:
-    """The sentence that names the memory and its submitter."""
-    return (
+def whose_answer(quoted: Quoted, notes: Iterable[str] = ()) -> str:
+    """Sentences that name the memory and its submitter, and say what was noted of the answer: who called it wrong."""
+    whose = (
         f"No model is set. This is the answer of the nearest memory, word for word: {short_id(quoted.id)} by "
         f"{quoted.submitter} (similarity {quoted.similarity:.2f})."
     )
+    return shorten_ids(" ".join((whose, *notes)))
 
 
 SHORTEST = 8  # digits of an id
@@ -129,7 +130,7 @@ def find_memory(client: Client, typed: str) -> UUID:
     first = UUID(digits.ljust(_DIGITS, "0"))
     page = client.memories.page(Where(), limit=_MOST, after=first)
     found = [memory.id for memory in page.memories if memory.id.hex.startswith(digits)]
-    return _only_memory(typed, found, "No memory has", "`memshare memories list`")
+    return _only_memory(typed, found, "No memory has", "list` shows them, `memshare memories trash` what was forgotten")
 
 
 def find_in_trash(client: Client, typed: str) -> UUID:
@@ -140,7 +141,7 @@ def find_in_trash(client: Client, typed: str) -> UUID:
     hyphens = sum(len(digits) > place for place in (8, 12, 16, 20))
     prefix = str(UUID(digits.ljust(_DIGITS, "0")))[: len(digits) + hyphens]
     found = [one.memory.id for one in client.memories.trash(TrashRequest(prefix=prefix, limit=_MOST)).forgotten]
-    return _only_memory(typed, found, "No memory in the trash has", "`memshare memories trash`")
+    return _only_memory(typed, found, "No memory in the trash has", "trash` shows them")
 
 
 def _digits(typed: str) -> str:
@@ -155,7 +156,7 @@ def _digits(typed: str) -> str:
 
 def _only_memory(typed: str, found: Sequence[UUID], nothing: str, listing: str) -> UUID:
     if not found:
-        raise BadInput(f"{nothing} an id that begins with {typed!r}. {listing} shows them.")
+        raise BadInput(f"{nothing} an id that begins with {typed!r}. `memshare memories {listing}.")
     if len(found) > 1:
         raise BadInput(f"{typed!r} may mean several memories, give more of it: {', '.join(map(str, found))}.")
     return found[0]

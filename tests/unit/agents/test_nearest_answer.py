@@ -81,6 +81,21 @@ def test_that_somebody_called_the_same_answer_wrong_is_said_with_it(
     assert answer.notes == (("cora called this answer to this prompt wrong (journey t1).",) if is_said else ())
 
 
+def test_that_it_was_called_wrong_in_the_pool_that_it_is_quoted_from_is_said_too(
+    recall: Recall, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [lamp] = remember(recall, "poem", ("old lamp by the sea", "A lamp."))
+    about = {"pool": "poem", "prompt": "old lamp by the sea", "submitter": "ada", "by": "cora", "journey": "t1"}
+    note_wrong(redis_client, lamp.answer, WrongAnswer(memory=lamp.id, curated=True, **about))
+    guide = POEM.model_copy(update={"pool": "plan", "pools": ("plan", "poem")})
+    stage = AnswerStage(guide, NoModel(), memory, 100, said_wrong=partial(said_wrong, redis_client))
+
+    answer = stage.run("journey-1", AgentTask(prompt="old lamp by the sea", submitter="ada")).record
+
+    assert isinstance(answer, Answer)
+    assert answer.notes == ("cora called this answer to this prompt wrong (journey t1).",)
+
+
 def test_a_statement_is_quoted_like_an_answer(recall: Recall, memory: MemoryClient) -> None:
     remember(recall, "poem", (None, "The lamp is by the sea."))
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
+from uuid import UUID
 
 import pytest
 import redis
 
 from memshare.client.client import Client
-from memshare.terminal.ids import find_letter, find_task, short_id
+from memshare.terminal.ids import find_letter, find_task, short_id, whose_answer
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import BadInput, GiveUp
 from memshare_broker.settings import Settings
+from memshare_broker.wire.messages import Quoted
 
 FIRST = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e11"
 SECOND = "1c6fa3b2-9d10-4e57-8f6e-0d2b7a9c4e12"
@@ -74,3 +76,9 @@ def test_a_task_is_found_by_the_id_of_its_dead_letter(client: Client) -> None:
 def test_tables_show_the_beginning_of_an_id_of_ours_and_the_whole_of_others() -> None:
     assert short_id(FIRST) == "1c6fa3b2"
     assert short_id("unreadable-12345678-1c6f") == "unreadable-12345678-1c6f"
+
+
+def test_a_quoted_answer_is_told_with_who_called_it_wrong() -> None:
+    told = whose_answer(Quoted(id=UUID(FIRST), submitter="eve", similarity=0.7), [f"ada called it wrong ({OTHER})."])
+
+    assert told.endswith("word for word: 1c6fa3b2 by eve (similarity 0.70). ada called it wrong (93ab0000).")

@@ -13,7 +13,7 @@ from memshare.cli.operating import operating, print_reply
 from memshare.cli.options import Json, Payer, Pool
 from memshare.operations.serving import ask
 from memshare.terminal.console import console, errors, one_line, panel, styled, table
-from memshare.terminal.ids import short_id, the_pool, whose_answer
+from memshare.terminal.ids import short_id, shorten_ids, the_pool, whose_answer
 from memshare_broker.settings import OFFLINE
 from memshare_broker.wire.messages import Quoted
 
@@ -69,7 +69,13 @@ def print_answer(reply: AnsweredReply, pool: str, question: str) -> None:
     elif not said:
         console.print("The memories do not suffice to answer this.", style="yellow")
     rows = [
-        (short_id(one.id), f"{one.similarity:.2f}", *_by(reply, one.id), one.why, one_line(one.prompt or one.answer))
+        (
+            short_id(one.id),
+            f"{one.similarity:.2f}",
+            *_by(reply, one.id),
+            shorten_ids(one.why),
+            one_line(one.prompt or one.answer),
+        )
         for one in reply.cites
     ]
     if rows:

@@ -123,7 +123,7 @@ def submit(
     took = f"Answered after {time.monotonic() - began:.1f} s"
     errors.print(f"{took}: `memshare trace {short_id(submitted.id)}` tells how, and what becomes of it.", style="dim")
     if quoted := answer.get("quoted"):
-        errors.print(whose_answer(Quoted.model_validate(quoted)), style="yellow")
+        errors.print(whose_answer(Quoted.model_validate(quoted), answer["notes"]), style="yellow")
     print_json({"id": submitted.id, **answer}) if as_json else print_text(answer["answer"])
 
 

@@ -98,7 +98,9 @@ def result(task_id: TaskId, as_json: Json = False) -> None:
     if journey.answer is None:
         raise Unreachable(f"The task has no answer yet; it waits in the queue {journey.agent!r} or is being answered.")
     if journey.quoted is not None:
-        errors.print(whose_answer(journey.quoted), style="yellow")
+        errors.print(whose_answer(journey.quoted, journey.notes), style="yellow")
+    if (said := journey.opinion) is not None and said.is_wrong:
+        errors.print(f"{said.by} said that the answer is wrong.", style="yellow")
     if as_json:
         print_json({"id": task_id, **client.ledger.journey(task_id)["answer"]})
     else:

@@ -281,8 +281,10 @@ def list_memories(
     found = _by_id(client, where, limit) if sort == "id" else _sorted(client, where, sort, limit, ascending=ascending)
     say_unreadable(client)
     more: dict[str, Callable[[Memory], object]] = {"because": because} if status == "stale" else {}
-    if status == "any" and any(memory.status != "active" for memory in found):
-        more = {"status": lambda memory: memory.status}
+    if status == "any":
+        lost = {one.memory.id for one in client.memories.judge([memory.id for memory in found]) if one.lost_to}
+        status_of = {memory.id: "found wrong" if memory.id in lost else memory.status for memory in found}
+        more = {"status": lambda memory: status_of[memory.id]} if {*status_of.values()} - {"active"} else {}
     if pool is None:
         more = {"pool": lambda memory: memory.pool, **more}
     columns = [*_COLUMNS, *text_columns(), *more]

@@ -235,6 +235,24 @@ def test_forgetting_a_statement_reaches_what_was_written_from_it(terminal: Termi
     assert set(gone["forgotten"]) == {statement, child}
 
 
+def test_a_list_says_which_memory_a_person_found_wrong(terminal: Terminal, memory: MemoryClient) -> None:
+    pair = [remembered("red lamp", answer=answer)[0] for answer in ("It is on.", "It is off.")]
+    right, wrong = map(str, memory.restore(pair))
+    assert "found wrong" not in terminal.run("memories", "list").stdout
+
+    terminal.run("memories", "conflicts", "--right", right, wrong)
+
+    [row] = [line for line in terminal.run("memories", "list").stdout.split("\n") if "found wrong" in line]
+    assert row.startswith(wrong[:8])
+
+
+def test_who_names_a_forgotten_memory_is_led_to_the_trash(terminal: Terminal, memory: MemoryClient) -> None:
+    [lamp] = map(str, memory.restore([remembered("red lamp", answer="It is on.")[0]]))
+    terminal.run("memories", "forget", lamp, "--yes")
+
+    assert "`memshare memories trash`" in terminal.run("memories", "show", lamp[:8], code=2).stderr
+
+
 def test_memories_are_listed_and_searched_by_conditions_and_sorted(terminal: Terminal, memory: MemoryClient) -> None:
     def put(prompt: str, created: float, score: float, **fields: object) -> str:
         made = remembered(prompt, answer=f"About {prompt}.", created=created, score=score, **fields)[0]

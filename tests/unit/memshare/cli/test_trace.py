@@ -97,6 +97,15 @@ def test_the_text_of_a_model_is_shown_in_any_encoding_and_its_json_is_exact(
     assert said in terminal.run("trace", TASK, "--json").stdout
 
 
+def test_a_result_says_that_somebody_called_the_answer_wrong(terminal: Terminal, redis_client: redis.Redis) -> None:
+    answered(redis_client, [], None)
+    assert not terminal.run("result", TASK).stderr
+
+    note(redis_client, TASK, OPINION, Opinion(by="cora", reward=0).model_dump(mode="json"))
+
+    assert "cora said that the answer is wrong." in terminal.run("result", TASK).stderr
+
+
 def test_an_answer_that_nobody_grades_has_an_end_that_says_so(terminal: Terminal, redis_client: redis.Redis) -> None:
     answered(redis_client, [], None, said="Nothing near enough.", verified=False)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID, uuid4
 
 import pytest
+import redis
 
 from memshare.cli.ask.answer import print_answer
 from memshare.client.answering import answer_from
@@ -13,6 +14,7 @@ from memshare.doors.pages.render import ENVIRONMENT
 from memshare.operations.backend import Backend
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from tests.unit.memshare.doors.pages.journey_records import text_of
 from tests.unit.memshare.doors.test_deep_answer import scripted
 
@@ -77,6 +79,23 @@ def test_without_concepts_nothing_is_said_of_them(
     assert (reply.concepts, reply.brought) == ({}, {})
     shown = capsys.readouterr().out
     assert ("It rests on" in shown, "oncepts" in shown, "found by" in shown) == (True, False, False)
+
+
+def test_without_a_model_it_is_said_who_called_the_nearest_answer_wrong(
+    backend: Backend, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    nearest = kept(QUESTION, {})
+    memory.restore([nearest])
+    word = WrongAnswer(
+        memory=UUID(int=1), pool="plan", prompt=QUESTION, submitter="ada", curated=True, by="cora", journey="t1"
+    )
+    note_wrong(redis_client, nearest.answer, word)
+
+    reply = answer_from(backend.settings.model_copy(update={"model": "offline"}), QUESTION, "plan", 4, False, "ada")
+
+    assert [one.why for one in reply.cites] == [
+        "It is the nearest. No model has read it. cora called this answer to this prompt wrong (journey t1)."
+    ]
 
 
 @pytest.mark.parametrize("far", ["", "Nothing near enough (nearest: 0.25; it takes 0.40)."])

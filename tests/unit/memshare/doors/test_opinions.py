@@ -56,6 +56,8 @@ def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     said = first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
     hides = who != "wanda"  # only watches, and it is not her task
     assert said["hidden"] == (str(became.id) if hides else None)
+    once_more = first.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
+    assert once_more == {**said, "taken": [], "known": said["taken"]}, "as who lost the first reply asks"
     assert redis_client.exists(WRONG_ANSWERS) == hides
 
     done = callers[by].post("/v1/feedback", json={"journey": "t1", "take_back": True})
@@ -72,6 +74,21 @@ def test_a_word_is_taken_back_wholly_by_who_said_it_or_curates(
     again = first.post("/v1/feedback", json={"journey": "t1", "reward": 1.0}).json()
     assert again["taken"] == [shelf["logic"]], "it is said anew"
     assert credited(redis_client) == [(0.0, False), (0.5, True), (1.0, False)]
+
+
+@pytest.mark.parametrize("who", ["cora", "ada"])
+def test_who_curates_is_told_what_still_says_what_they_call_wrong(
+    backend: Backend, tokened: Tokened, memory: MemoryClient, who: str
+) -> None:
+    caller = tokened(who, *(("offer", "curate") if who == "cora" else ("offer",)))
+    answered(backend, text="It shines at night alone.")
+    [twin, _] = remembered(f"{PROMPT} Please.", answer="it shines at night alone", pool="logic", submitter="bob")
+    [other, _] = remembered("What is a boat?", answer="It shines at night alone.", pool="logic", submitter="bob")
+    memory.restore([twin, other])
+
+    told = [caller.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json() for _ in range(2)]
+
+    assert [one["still_shown"] for one in told] == [[str(twin.id)] if who == "cora" else []] * 2
 
 
 @pytest.mark.parametrize(("verdict", "is_blamed"), [("contradict", False), ("right", False), ("dismissed", True)])
@@ -102,7 +119,7 @@ def test_a_second_word_on_an_answer_that_followed_no_memory_says_which_word_stan
     first, same = (cora.post("/v1/feedback", json={"journey": "t1", "reward": 1.0}).json() for _ in range(2))
     other = kim.post("/v1/feedback", json={"journey": "t1", "reward": 0.0}).json()
 
-    assert first == same == {"taken": [], "known": [], "hidden": None, "stands": None}
+    assert first == same == {"taken": [], "known": [], "hidden": None, "stands": None, "still_shown": []}
     assert other["stands"] == "cora said before that it is right (1): 'take_back' takes that back."
 
 

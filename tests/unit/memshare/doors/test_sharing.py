@@ -215,8 +215,8 @@ def test_feedback_is_told_once_for_each_memory(
     again = ada.post("/v1/feedback", json={"recall_id": recall_id, "memories": {shelf["logic"]: 0.0}})
 
     assert (first.status_code, again.status_code) == (202, 202)
-    assert first.json() == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None}
-    assert again.json() == {"taken": [], "known": [shelf["logic"]], "hidden": None, "stands": None}
+    assert first.json() == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None, "still_shown": []}
+    assert again.json() == {"taken": [], "known": [shelf["logic"]], "hidden": None, "stands": None, "still_shown": []}
     [verdict] = [one for one in open_messages(redis_client) if one["task"] == "memory_service.credit"]
     assert verdict["body"]["verdict"] == 1.0
     assert verdict["signature"]
@@ -257,7 +257,7 @@ def test_what_was_kept_from_an_answer_is_hidden_by_its_own_submitter_and_by_who_
         assert told["hidden"] == (str(stored.id) if hides else None)
         assert memory.get(stored.id).status == ("hidden" if hides else "active")
         again = who.post("/v1/feedback", json={"journey": pair["id"], "reward": 0.0}).json()
-        assert again["hidden"] is None
+        assert again["hidden"] == told["hidden"]
         assert backend.client.journey(pair["id"]).opinion == Opinion(
             by=name, reward=0.0, hides=hides, hid=stored.id if hides else None
         )

@@ -104,6 +104,16 @@ def test_everybody_recalls_from_their_own_pool_and_from_those_that_are_shared(
     )
 
 
+def test_what_says_the_same_as_a_wrong_answer_is_named_in_every_pool_that_the_agent_reads(
+    ada: TestClient, shelf: dict[str, UUID]
+) -> None:
+    pair = ada.post("/v1/pairs", json={"agent": "keeper", "prompt": "red lamp by the sea", "answer": "of TEAM"}).json()
+
+    told = ada.post("/v1/feedback", json={"journey": pair["journey"], "reward": 0.0}).json()
+
+    assert told["still_shown"] == [str(shelf["team"])]
+
+
 def test_another_ones_pool_is_nowhere(ada: TestClient, bob: TestClient, shelf: dict[str, UUID]) -> None:
     own, other = str(shelf["mine/bob"]), str(shelf["mine/ada"])
 

@@ -51,6 +51,7 @@ class FoundMemory(Message):
     memory: Memory
     similarity: float
     near: bool = Field(description="whether it is near enough to be an answer, or has the text word for word")
+    lost_to: tuple[UUID, ...] = Field(default=(), description="those that a person found right in its place, if any")
 
 
 class SearchReply(Message):

@@ -212,7 +212,7 @@ def journey(visit: Visit) -> Screen:
             "misled": misleading,
             "is_disputed": opinions.is_disputed(backend, misleading.found if misleading else None),
             "still_shown": opinions.still_shown(backend, caller, found, source),
-            "also_hidden": opinions.also_hidden(backend, found),
+            "also_hidden": opinions.those_hidden(backend, found.also_hid),
             "is_wrong": opinions.is_wrong(found),
             "opinion": opinion_shown(visit, found, memories),
             "kept": opinions.kept(backend, caller, found),

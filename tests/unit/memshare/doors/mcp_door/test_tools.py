@@ -6,6 +6,7 @@ import asyncio
 import json
 from importlib.metadata import version
 from typing import Any
+from uuid import UUID
 
 import pytest
 import redis
@@ -13,7 +14,10 @@ from mcp import Client, MCPError
 
 from memshare.operations.backend import Backend
 from memshare_broker.delivery.schema import MESSAGES
+from memshare_memory.contradictions import Conflicts
+from memshare_memory.curate.requests import NewMemory
 from tests.unit.memshare.doors.mcp_door.conftest import Connect
+from tests.unit.memshare.doors.pages.journey_records import unanswered
 
 TASK = "new lamp by the sea"
 
@@ -67,7 +71,7 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
                 client, "offer", prompt=TASK, answer="A light.", agent="logic", recall_id=recalled["recall_id"]
             )
             told = await called(client, "feedback", reward=1, journey=pair["id"])
-            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None}
+            assert told == {"taken": [shelf["logic"]], "known": [], "hidden": None, "stands": None, "still_shown": []}
             asked = await called(client, "ask_agent", agent="logic", prompt="A riddle", wait=0.1)
             assert (asked["state"], asked["answer"]) == ("queued", None)
             found = await called(client, "search_memories", text="lamp by the sea", pool="logic")
@@ -82,6 +86,55 @@ def test_the_three_calls_and_a_task_begin_what_rest_begins(
         "memory_service.credit": "ada",
         "agents.logic": "ada",
     }
+
+
+def test_what_is_not_near_enough_is_no_answer_to_a_model(connect: Connect, backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("submit",), ("logic",))
+    task = {"agent": "logic", "prompt": "A riddle", "wait": 0, "idempotency_key": "one"}
+
+    async def work() -> None:
+        async with connect(token) as client:
+            unanswered(backend, (await called(client, "ask_agent", **task))["journey"])
+            told = await called(client, "ask_agent", **task)
+            assert (told["state"], told["answer"], told["why"]) == (
+                "unanswered",
+                None,
+                "Nothing near enough (nearest: 0.12).",
+            )
+
+    asyncio.run(work())
+
+
+def test_a_model_can_say_that_an_answer_is_wrong_and_take_that_back(connect: Connect, backend: Backend) -> None:
+    token = backend.tokens.create("ada", ("offer",), ("logic",))
+
+    async def work() -> None:
+        async with connect(token) as client:
+            pair = await called(client, "offer", prompt=TASK, answer="A light.", agent="logic")
+            await called(client, "feedback", reward=0, journey=pair["journey"])
+            stands = (await called(client, "feedback", reward=1, journey=pair["id"]))["stands"]
+            assert stands == "ada said before that it is wrong (0): 'take_back' takes that back."
+            assert (await called(client, "feedback", take_back=True, journey=pair["id"]))["hidden"] is None
+            assert (await called(client, "feedback", reward=1, journey=pair["id"]))["stands"] is None
+
+    asyncio.run(work())
+
+
+def test_a_model_that_searches_is_told_which_memory_a_person_found_wrong(
+    connect: Connect, backend: Backend, shelf: dict[str, str], redis_client: redis.Redis
+) -> None:
+    token = backend.tokens.create("ada", ("recall",), ("logic",))
+    right = UUID(shelf["logic"])
+    [wrong] = backend.client.memories.add([NewMemory(pool="logic", prompt="red lamp by the sea", answer="A shoe.")])
+    Conflicts(redis_client).judge("logic", right, wrong, "right")
+
+    async def work() -> list[dict[str, Any]]:
+        async with connect(token) as client:
+            found: list[dict[str, Any]] = (await called(client, "search_memories", text="red lamp"))["memories"]
+            return found
+
+    lost_to = {one["id"]: one["lost_to"] for one in asyncio.run(work())}
+    assert lost_to == {str(wrong): [str(right)], str(right): []}
 
 
 def test_what_is_refused_is_told_to_the_model(connect: Connect, backend: Backend, shelf: dict[str, str]) -> None:
