@@ -122,8 +122,8 @@ def is_outage(error: Exception) -> bool:
     return isinstance(error, exceptions.ResponseError) and str(error).startswith("NOREPLICAS")
 
 
-def wait_for_redis(url: str) -> None:
-    """Return when Redis answers; while it is away, say so once, and wait.
+def wait_for_redis(url: str, *, to_read: bool = False) -> None:
+    """Return when Redis answers; while it is away, or full where it is not `to_read` alone, say so once, and wait.
 
     Raises `Unreachable` where waiting does not help: a wrong password, or no TLS.
     """
@@ -136,8 +136,11 @@ def wait_for_redis(url: str) -> None:
             except (exceptions.ResponseError, *DOWN) as error:
                 if isinstance(error, HOPELESS):
                     raise unreachable(url, error) from error
-                if pause == FIRST_PAUSE:
-                    log.warning("%s Waiting for it.", unreachable(url, error))
+                will_do = to_read and is_full(error)
+                if will_do or pause == FIRST_PAUSE:
+                    log.warning("%s%s", unreachable(url, error), "" if will_do else " Waiting for it.")
+                if will_do:
+                    return
             time.sleep(pause)
             pause = min(pause * 2, LONGEST_PAUSE)
 

@@ -131,3 +131,9 @@ class IdTaken(GiveUp):
         super().__init__(
             f"The id {message_id!r} is that of another task, so this one was not run. Submit it under an id of its own."
         )
+
+
+def stops_of(error: BaseException) -> list[KeyboardInterrupt]:
+    """Each Ctrl-C behind an error, the first one last: what it breaks off may fail in its turn."""
+    before = stops_of(error.__context__) if error.__context__ else []
+    return [error, *before] if isinstance(error, KeyboardInterrupt) else before

@@ -15,7 +15,7 @@ from memshare_broker.wire.forms import Label, Moment, Percent
 from memshare_broker.wire.grades import CriterionScore
 from memshare_broker.wire.lessons import Concepts
 from memshare_broker.wire.messages import Message, asked, derived_id
-from memshare_broker.wire.same_text import normal
+from memshare_broker.wire.same_text import SENTENCE_ENDS, normal
 
 Status = Literal["active", "hidden", "stale"]
 """A hidden memory is kept and not shown. So is a stale one: what it was written from says something else by now."""
@@ -265,7 +265,6 @@ def folded(text: str) -> str:
 
 
 _QUOTES = "\"'“”„«»‘’‚‹›「」『』"
-_ENDS = ".!?…。！？"
 _ALIKE = str.maketrans({**dict.fromkeys("‘’ʼ‚", "'"), **dict.fromkeys("“”„«»", '"'), **dict.fromkeys("‐‑‒–—−", "-")})
 _WIDE = re.compile("[\uff01-\uffee]+")  # letters and signs of another width
 _EAST = "\u3000-\u9fff\uac00-\ud7ff"  # these write no spaces between words
@@ -307,7 +306,7 @@ def said(answer: str, *, by_program: bool = False) -> str:
 
 def _core(answer: str) -> str:
     text = folded(answer)
-    return text.lstrip(f" {_QUOTES}").rstrip(f" {_QUOTES}{_ENDS}") or text
+    return text.lstrip(f" {_QUOTES}").rstrip(f" {_QUOTES}{SENTENCE_ENDS}") or text
 
 
 def saying(answer: str) -> str:
@@ -321,7 +320,7 @@ def sayings(answer: str) -> tuple[str, ...]:
     The latter are all that memories of earlier versions are found by.
     """
     core, by_program = said(answer), said(answer, by_program=True)
-    ended = [f"{one}{end}" for one in (core, by_program) for end in ("", *_ENDS)]
+    ended = [f"{one}{end}" for one in (core, by_program) for end in ("", *SENTENCE_ENDS)]
     quoted = [f"{first}{one}{last}" for first, last in ('""', "“”", "„“", "«»") for one in ended]
     marked = [f"{mark}{core}{end}" for mark in ("**", "*", "`") for end in (mark, f".{mark}", f"{mark}.")]
     return tuple(dict.fromkeys(map(saying, dict.fromkeys((answer, *ended, *quoted, *marked)))))

@@ -32,7 +32,8 @@ _LOOK_ALIKES = str.maketrans(
     "\u03b1\u03b3\u03b9\u03ba\u03bd\u03bf\u03c1\u03c5\u03c7",
     "aeopcyxijshdqweoayikvopux",
 )
-ENDS_SENTENCE = re.compile(r"[.!?…。！？][\"'”’»)\]]*\s*$")
+SENTENCE_ENDS = ".!?…。！？"
+ENDS_SENTENCE = re.compile(rf"[{SENTENCE_ENDS}][\"'”’»)\]]*\s*$")
 """The end of the last words of a sentence."""
 _NO_LETTERS = re.compile(r"[\W_\u115f\u1160]+")
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import redis
 
 from memshare_memory.belief.lift import SumsOfTasks, read_sides
+from memshare_memory.encoders.encoder import ENCODER
 
 AT_FIRST = 0.3
 LEAST_TASKS = 40
@@ -50,6 +51,8 @@ def nearness(client: redis.Redis, pool: str | None, setting: float | None) -> Ne
     if setting is not None:
         return Nearness(setting, "the limit that MEMSHARE_NEAR_ENOUGH sets")
     found = client.hgetall(_key(pool)) if pool else {}
+    if (searches := client.get(ENCODER)) and found.get(_ENCODER) != searches:  # one that was trained since
+        found = {}
     steps = sorted((int(name), read_sides(text)[0].tasks) for name, text in found.items() if name != _ENCODER)
     counted = sum(tasks for _, tasks in steps)
     if counted < LEAST_TASKS:

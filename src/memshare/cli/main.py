@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import _thread
 import ast
 import errno
 import gc
 import logging
 import os
+import signal
 import sys
+import threading
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -16,7 +19,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from memshare.extras import needs_extra, require
-from memshare_broker.errors import BadInput, MemshareError
+from memshare_broker.errors import BadInput, MemshareError, stops_of
 from memshare_broker.observe.safe_text import replace_what_is_missing
 from memshare_broker.private_files import PRIVATE
 from memshare_broker.wire.same_text import refuse_half_characters
@@ -184,6 +187,32 @@ def memshare(
 
 
 def main() -> None:
+    """Run a command; one that Ctrl-C ends, wherever that finds it, says so in a sentence, with exit code 130."""
+    sys.unraisablehook = _stop_again
+    try:
+        _run()
+    except BaseException as error:
+        if not (stops := stops_of(error)):
+            raise
+        from memshare.terminal.console import errors
+
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more ends it at once
+        if said := next((one.args[0] for one in reversed(stops) if one.args), "Stopped."):
+            errors.print(f"\n{said}")
+        sys.exit(130)
+
+
+def _stop_again(swallowed: sys.UnraisableHookArgs) -> None:
+    """Have Ctrl-C come once more where Python swallows it, as in a `__del__`; the command would go on."""
+    if swallowed.exc_type is KeyboardInterrupt:
+        again = threading.Timer(0.05, _thread.interrupt_main)
+        again.daemon = True
+        again.start()
+    else:
+        sys.__unraisablehook__(swallowed)
+
+
+def _run() -> None:
     """Run a command; what a person can mend is one line on stderr: exit code 2 for bad input, else 1."""
     os.umask(PRIVATE)  # prompts and answers are private, also those that are exported
     _open_what_is_closed()
@@ -209,8 +238,6 @@ def main() -> None:
             raise
         _drop_output()
         _fail(MemshareError(f"There is no room for what is written: {error.strerror}."))
-    except KeyboardInterrupt:
-        sys.exit(130)
 
 
 def _open_what_is_closed() -> None:

@@ -178,22 +178,25 @@ class Client:
             return nearness(self._redis, pool, self.settings.near_enough)
 
     def journey(self, task_id: str, *, search: bool = False) -> Journey:
-        """The journey of a task so far; raises `BadInput` for an unknown id.
-
-        With `search` it says of one that is in no queue and at no worker until when it `waits`.
-        """
+        """The journey of a task so far, with `search` as `sought` has it; raises `BadInput` for an unknown id."""
         with reaching(self.settings.redis):
             journey = read_journey(self.ledger, task_id)
-            if not search or journey.message is None or journey.waits or self.ledger.is_in_hand(journey.message):
-                return journey
-            queues = [entry.queue for entry in self.ledger.open_of([journey.message])]
-            nowhere = {one.id: one for queue in queues for one in lost(self._redis, queue, self.settings.lost_after)}
-            return journey.model_copy(update={"waits": nowhere.get(journey.message)})
+            return self.sought([journey])[0] if search else journey
 
     def journeys(self, task_ids: Sequence[str]) -> list[Journey]:
-        """The journeys of several tasks so far, read at once; unknown ids are left out."""
+        """The journeys of several tasks so far, read at once, as `sought` has them; unknown ids are left out."""
         with reaching(self.settings.redis):
-            return read_journeys(self.ledger, task_ids)
+            return self.sought(read_journeys(self.ledger, task_ids))
+
+    def sought(self, journeys: Sequence[Journey]) -> list[Journey]:
+        """These journeys; one that is in no queue and at no worker says until when it `waits`."""
+        open_ = self.ledger.open_of([one.message for one in journeys if one.message and not one.waits])
+        nowhere = {
+            one.id: one
+            for queue in {entry.queue for entry in open_}
+            for one in lost(self._redis, queue, self.settings.lost_after)
+        }
+        return [one.model_copy(update={"waits": one.waits or nowhere.get(one.message or "")}) for one in journeys]
 
     def cancel(self, task_id: str) -> Cancelling:
         """Cancel an unfinished task; says what became of that."""

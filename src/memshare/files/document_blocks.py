@@ -13,8 +13,9 @@ _ITEM = re.compile(r"\s*([-*+•]|\d{1,3}[.)])\s+")
 _BULLET = re.compile(r"[-*+•]\s+")
 
 
-def statements_in(block: str, *, is_markdown: bool) -> Iterator[str]:
-    """Its paragraph, its rows named by the head of their table, and each item that is a sentence."""
+def statements_in(block: str, *, is_markdown: bool) -> Iterator[tuple[str, bool]]:
+    """Its paragraph, its rows named by the head of their table, and each item that is a sentence; False beside what
+    states nothing, a heading or a ruler."""
     lines, head = block.split("\n"), list[str]()
     parts = [list[str]()]
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
@@ -35,10 +36,9 @@ def statements_in(block: str, *, is_markdown: bool) -> Iterator[str]:
             joined[-1] += f"\n{text}"
         else:
             joined.append(text)
-    for text in joined:
-        is_heading = is_markdown and _HEADING.fullmatch(text)
-        if not is_heading and re.search(r"[^\W_]", text):
-            yield " ".join((_BULLET.sub("", text, count=1) if _BULLET.match(text) else text).split())
+    for text in filter(None, joined):
+        states = not (is_markdown and _HEADING.fullmatch(text)) and bool(re.search(r"[^\W_]", text))
+        yield " ".join((_BULLET.sub("", text, count=1) if _BULLET.match(text) else text).split()), states
 
 
 def _may_end(before: str) -> bool:

@@ -64,6 +64,7 @@ def bring_in(client: Client, found: PairsFile) -> Iterator[int]:
 
 Pools = Mapping[str, str]
 SAME, NO_EXAMPLE = "the same pair again", "weight 0, so no example"
+HEADING = "a heading or a ruler, which states nothing alone"
 
 
 class PairsFile(NamedTuple):
@@ -142,6 +143,9 @@ def pairs_of(
         has_json |= line.lstrip().startswith(("{", "["))
         try:
             value = read_object(line)
+            if HEADING in value:
+                found.left_out.setdefault(HEADING, []).append(str(value[HEADING]))
+                continue
             value = as_pair(value)
             if "id" in value:
                 memory = Memory.model_validate(value)
@@ -202,21 +206,25 @@ def text_of(raw: bytes, name: str) -> str:
     begins = raw[:LOOKED_AT].decode(errors="replace").lstrip("\ufeff \r\n")
     if is_table(name, begins) or not is_document(Path(name), begins):
         return decode(raw, name)
-    return "\n".join(json.dumps({"answer": one}, ensure_ascii=False) for one in _statements(name, raw))
+    found = _statements(name, raw)
+    return "\n".join(json.dumps({"answer" if states else HEADING: one}, ensure_ascii=False) for one, states in found)
 
 
 def read_statements(file: Path, pool: str, submitter: str, limit: int = PROMPT_LIMIT) -> PairsFile:
     """A statement for each paragraph of a document, by what its name says it is."""
     found = PairsFile([], [], {}, {})
-    for number, one in enumerate(_statements(str(file), read_bytes(file), limit), 1):
-        found.add(NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True), f"passage {number}")
+    for number, (one, states) in enumerate(_statements(str(file), read_bytes(file), limit), 1):
+        if states:
+            found.add(NewMemory(pool=pool, answer=one, submitter=submitter, new_pool=True), f"passage {number}")
+        else:
+            found.left_out.setdefault(HEADING, []).append(one)
     return found
 
 
-def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[str]:
+def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[tuple[str, bool]]:
     """The paragraphs of a whole document, its rows and its items; long ones are cut where a sentence ends.
 
-    A heading with nothing directly below it is none. Raises `BadInput` for one of which something would be left out.
+    A heading with nothing directly below it states nothing. Raises `BadInput` for a document that would not be whole.
     """
     from memshare_agents.reasoning.sources.documents import SUFFIXES
     from memshare_agents.reasoning.sources.extract_text import page_of, pieces
@@ -232,4 +240,9 @@ def _statements(name: str, raw: bytes, limit: int = PROMPT_LIMIT) -> list[str]:
     blocks = re.split(r"\n\s*\n", re.sub(r"\r\n?", "\n", text))
     parts = [one for block in blocks for one in statements_in(block, is_markdown=ending != ".txt")]
     longest = min(LONGEST_STATEMENT, limit)
-    return [piece for part in parts for piece in pieces(part, longest) if not is_blank(piece)]
+    return [
+        (piece, states)
+        for part, states in parts
+        for piece in (pieces(part, longest) if states else [part])
+        if not is_blank(piece)
+    ]

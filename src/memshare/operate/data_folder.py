@@ -16,10 +16,10 @@ from filelock import lock_descriptor
 from memshare_broker import leases, redis_server
 from memshare_broker.child_processes import ends_with_parent, signals_wait
 from memshare_broker.connection import DOWN, connect, reaching
-from memshare_broker.errors import Unreachable
-from memshare_broker.private_files import keep_private
+from memshare_broker.errors import BadInput, Unreachable
+from memshare_broker.private_files import PRIVATE, keep_private
 from memshare_broker.settings import MODELS_OF_ROLES, OFFLINE, Settings
-from memshare_broker.settings_file import ADDRESSES, RUNNING
+from memshare_broker.settings_file import ADDRESSES, NAME, RUNNING
 
 
 @contextlib.contextmanager
@@ -44,10 +44,25 @@ def tell_models(settings: Settings) -> Iterator[None]:
 
 
 def hold_folder(data: Path) -> contextlib.AbstractContextManager[None]:
-    """Hold a data folder for this process; raises when it cannot be written, or another holds it."""
+    """Hold a data folder for this process; raises when it cannot be written, another holds it, or it is none."""
+    _require_own(data)
     keep_private(data)
     words = "Use it as it is, end it with Ctrl-C, or give another folder with --data."
     return leases.folder_lease(data, "up.lock", f"memshare runs already on {{folder}} (process {{process}}). {words}")
+
+
+OWN = ("up.lock", "secret", "redis", NAME)  # one of these is in the folder of a deployment
+
+
+def _require_own(data: Path) -> None:
+    """Raise where a folder has other things that others may read, which would be closed to them."""
+    if not data.is_dir() or not data.stat().st_mode & PRIVATE or any((data / name).exists() for name in OWN):
+        return
+    if any(place.lstat().st_uid == os.getuid() for place in data.iterdir()):
+        raise BadInput(
+            f"Others may read what is in {str(data)!r}, and memshare closes its data to them: name a new folder, or an "
+            "empty one."
+        )
 
 
 START_WITHIN = 120  # seconds; it reads its log first

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from memshare.client.client import Client
 from memshare.client.errors import NotFound
-from memshare.client.journey import Journey
+from memshare.client.journey import Journey, read_journeys
 from memshare.client.replies import Accepted
 from memshare.client.rest.calls.journeys import (
     BriefJourney,
@@ -71,7 +71,9 @@ def journeys(
         )
 
     found, of_latest = latest(backend, caller, is_wanted, agent, after or 0, limit)
-    return JourneysReply(journeys=tuple(_brief(backend, one) for one in found), of_latest=of_latest)
+    with backend.reaching():
+        sought = backend.client.sought(found)
+    return JourneysReply(journeys=tuple(_brief(backend, one) for one in sought), of_latest=of_latest)
 
 
 def latest(
@@ -91,7 +93,9 @@ def latest(
         ids = recent(backend.redis, agent=agent)
     found: list[Journey] = []
     for start in range(0, len(ids), READ):
-        for one in backend.client.journeys(ids[start:][:READ]):
+        with backend.reaching():
+            some = read_journeys(backend.client.ledger, ids[start:][:READ])
+        for one in some:
             if 0 < one.submitted <= after:
                 return found, None
             is_its = agent in (None, one.agent) and one.trial is None

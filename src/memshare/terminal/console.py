@@ -34,7 +34,7 @@ from rich.status import Status
 from rich.table import Table
 from rich.text import Text
 
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, stops_of
 from memshare_broker.observe.safe_text import plain, plain_json
 from memshare_broker.steady_thread import steady_thread
 
@@ -97,13 +97,14 @@ def require_consent(question: str, *, yes: bool) -> None:
 
 
 @contextmanager
-def stopping(said: str) -> Iterator[None]:
-    """Say how to go on where the person stops the block with Ctrl-C or at the end of the input."""
+def stopping(said: str | Callable[[], str]) -> Iterator[None]:
+    """Have the command say how to go on where the person stops the block with Ctrl-C or at the end of the input."""
     try:
         yield
-    except (typer.Abort, KeyboardInterrupt) as stop:
-        errors.print(f"\nStopped. {said}")
-        raise typer.Exit(130) from stop
+    except BaseException as error:
+        if isinstance(error, typer.Abort) or stops_of(error):
+            raise KeyboardInterrupt(f"Stopped. {said() if callable(said) else said}") from error
+        raise
 
 
 @contextmanager

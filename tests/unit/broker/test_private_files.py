@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from memshare.operate.data_folder import redis_running
+from memshare.operate.data_folder import hold_folder, redis_running
 from memshare_broker.connection import connect
+from memshare_broker.errors import BadInput
 from memshare_broker.private_files import keep_private
 from memshare_broker.settings import Settings
 from tests.support.nobody import seen_by_nobody
@@ -66,6 +67,19 @@ def test_a_folder_that_others_could_read_is_mended_with_a_word(data: Path, caplo
     (data / "pool" / "new").write_text(PROMPT)
     assert (data / "pool" / "new").stat().st_mode & 0o777 == 0o600
     assert keep_private(data) == 0
+
+
+def test_a_folder_of_other_files_that_others_read_is_not_taken_and_they_go_on_reading(data: Path) -> None:
+    data.mkdir()
+    with hold_folder(data):  # an empty one
+        pass
+    with pytest.raises(BadInput, match="name a new folder, or an empty one"), hold_folder(data.parent):
+        pass
+
+    assert seen_by_nobody(data.parent, PROMPT) == [str(data.parent / "beside")]
+    (data.parent / "up.lock").touch()
+    with hold_folder(data.parent):  # a deployment's
+        assert seen_by_nobody(data.parent, PROMPT) == []
 
 
 def test_a_home_folder_is_left_as_it_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

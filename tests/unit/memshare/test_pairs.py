@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memshare.files.json_lines import SHOWN_FAULTS
-from memshare.files.pairs import SAME, is_document, read_pairs, read_statements
+from memshare.files.pairs import HEADING, SAME, is_document, pairs_of, read_pairs, read_statements, text_of
 from memshare_broker.errors import BadInput
 from tests.support.memories import remembered
 
@@ -149,9 +149,12 @@ def test_a_heading_of_markdown_alone_is_no_statement(tmp_path: Path) -> None:
     for name in ("handbook.md", "handbook.txt"):
         (tmp_path / name).write_text(text)
 
-    pairs = read_statements(tmp_path / "handbook.md", "poem", "ada").pairs
+    found = read_statements(tmp_path / "handbook.md", "poem", "ada")
+    sent, _ = pairs_of(enumerate(text_of(text.encode(), "handbook.md").split("\n")), "poem", POOLS, "ada", 1_000)
 
-    assert [one.answer for one in pairs] == ["## Holidays Thirty days.", "#1 is the best lamp."]
+    assert found.left_out == sent.left_out == {HEADING: ["# Handbook", "Lamps =====", "#"]}
+    assert found.pairs == sent.pairs
+    assert [one.answer for one in found.pairs] == ["## Holidays Thirty days.", "#1 is the best lamp."]
     assert "# Handbook" in {one.answer for one in read_statements(tmp_path / "handbook.txt", "poem", "ada").pairs}
 
 

@@ -28,7 +28,7 @@ from memshare.operate.data_folder import hold_folder
 from memshare.operate.supervisor import supervised
 from memshare.terminal.console import TextConsole, console, errors, next_line, panel, print_json, short, styled, table
 from memshare.terminal.ids import counted
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, stops_of
 from memshare_broker.settings import OFFLINE, OwnSettings, Settings, load_settings
 from memshare_broker.settings_file import RUNNING
 from memshare_llm.models import HOW_TO_SET
@@ -185,8 +185,9 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
     plain = as_json or not console.is_terminal
     view = DemoView(out, plain=plain)
 
-    def say_what_stays(kind: type[BaseException] | None, *_: object) -> None:
-        if kind is KeyboardInterrupt:
+    def say_what_stays(_: object, stop: BaseException | None, *__: object) -> None:
+        if stop and (stops := stops_of(stop)):
+            stops[-1].args = ("",)  # all is said here
             stays = "the next demo begins anew" if data is None else "the next demo needs another folder"
             measured = "; ".join(map(_in_line, view.ended)) or "nothing yet"
             if len(exams_of(view.ended)) > 1 and not as_json:

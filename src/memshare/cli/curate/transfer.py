@@ -44,7 +44,7 @@ from memshare.files.pairs import (
 from memshare.files.skill import FILE, best_memories, skill_name, skill_text
 from memshare.files.training_data import FORMS, Format, Line, Preferences, rejected_answers
 from memshare.operate.data_folder import connected
-from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, short
+from memshare.terminal.console import console, errors, print_json, progress_bar, require_consent, short, stopping
 from memshare.terminal.ids import counted, require_pool
 from memshare_agents.roster import load_roster
 from memshare_broker.errors import BadInput
@@ -309,15 +309,10 @@ def import_memories(
 
 def _bring_in(client: Client, found: PairsFile) -> None:
     total, done = len(found.whole) + len(found.pairs), 0
-    try:
+    goes_on = "Run the same command again to go on: twice is the same as once."
+    with stopping(lambda: f"{done:,} of {counted(total)} are in. {goes_on}"):
         with progress_bar("Importing", total) as bar:
             for done in bring_in(client, found):
                 bar(completed=done)
         if said := unread(client.agents().values(), found.pools):
             errors.print(said, style="yellow")
-    except KeyboardInterrupt as stop:
-        errors.print(
-            f"Stopped. {done:,} of {counted(total)} are in. Run the same command again to go on: twice is the same as"
-            " once."
-        )
-        raise typer.Exit(130) from stop

@@ -38,8 +38,8 @@ def serve(
     settings = load_settings()  # again, for what it has to say goes to the log
     with contextlib.ExitStack() as held:
         backend = held.enter_context(contextlib.closing(Backend(settings, agent, partial(begin_command, settings))))
-        listening = held.enter_context(listen(host, port))
-        wait_for_redis(settings.redis)
+        wait_for_redis(settings.redis, to_read=True)
+        listening = held.enter_context(listen(host, port))  # late: who connects is answered
         backend.check()
         with backend.reaching():
             has_token = backend.tokens.any()

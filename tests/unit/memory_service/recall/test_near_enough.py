@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
+from memshare_memory.encoders.encoder import ENCODER
 from memshare_memory.recall.near_enough import AT_FIRST, LEAST_TASKS, HelpedFrom, near_enough, nearness, too_far
 
 
@@ -44,6 +45,17 @@ def test_a_task_counts_once_and_another_encoder_begins_anew(redis_client: redis.
     assert near_enough(redis_client, "poem", None) == pytest.approx(0.4)
     count(redis_client, 0.42, encoder="large", since=100)
     assert near_enough(redis_client, "poem", None) == AT_FIRST
+
+
+def test_once_another_encoder_searches_the_limit_of_the_one_before_is_gone(redis_client: redis.Redis) -> None:
+    redis_client.set(ENCODER, "small")
+    count(redis_client, *[0.42] * LEAST_TASKS)
+    assert near_enough(redis_client, "poem", None) == pytest.approx(0.4)
+
+    redis_client.set(ENCODER, "small@3f2a9c1b")
+
+    assert near_enough(redis_client, "poem", None) == AT_FIRST
+    assert "(0 since the encoder" in nearness(redis_client, "poem", None).why
 
 
 def test_the_setting_counts_more_than_what_helped(redis_client: redis.Redis) -> None:

@@ -6,11 +6,14 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -36,7 +39,7 @@ from memshare_llm.limits.concurrency import Outcome, Permit, ServerLimit, last_c
 from memshare_llm.limits.usage import UsageLog
 from tests.support.chat_script import Answer, in_turn
 from tests.support.chat_server import serving
-from tests.support.deployment import wait_for
+from tests.support.deployment import ROOT, wait_for
 from tests.support.full_redis import full_disk, full_memory
 from tests.support.terminal import Terminal
 
@@ -560,3 +563,25 @@ def test_status_says_who_is_there_what_waits_and_why_and_what_was_given_up(
     assert any(line.startswith("poem waits 1 until ") and line.endswith(": The cap is used up.") for line in lines)
     assert "1 dead letter: `memshare dead list` shows them." in said
     assert (told.dead_letters, [one.name for one in told.workers]) == (1, ["poem-7@here"])
+
+
+def test_a_page_that_is_started_while_the_disk_is_full_is_served_and_says_what_is_wrong(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    terminal.environment["MEMSHARE_SECRET"] = "s" * 40
+    words = [sys.executable, "-m", "memshare", "serve", "--port", "0", "--json"]
+    with (
+        full_disk(redis_client),
+        subprocess.Popen(
+            words, cwd=ROOT, env=terminal.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["url"]
+        health = httpx.get(f"{url}/health", timeout=30)
+        process.terminate()
+        _, said = process.communicate(timeout=60)
+
+    assert health.text.startswith("Degraded: what is there can be read")
+    assert "Make room for it" in said
+    assert "Waiting for it" not in said

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import re
+import time
 
 import redis
 from fastapi.testclient import TestClient
 
 from memshare.operations.backend import Backend
+from memshare_broker.app import lists_of
 from memshare_broker.delivery.hops import ANSWER, OFFER
 from memshare_broker.delivery.ledger import Ledger
-from memshare_broker.delivery.schema import trace_key
+from memshare_broker.delivery.schema import open_key, trace_key
 from memshare_broker.presence import Presence, announce
 from memshare_broker.wire.grades import OfferedPair
 from memshare_broker.wire.messages import AgentTask, Answer, Usage
@@ -45,6 +47,17 @@ def test_a_journey_in_a_list_says_what_it_says_alone_but_for_what_the_docs_name(
     assert (rows["t1"]["pool"], rows["t1"]["answer"]) == ("logic", whole["answer"])
     assert whole.keys() - rows["t1"].keys() == {*re.findall(r"`(\w+)`", told)}
     assert [len(rows["t2"][name]) for name in ("prompt", "answer")] == [300, 300]
+
+
+def test_a_lost_task_says_in_a_list_too_when_it_is_sent_again(here: TestClient, redis_client: redis.Redis) -> None:
+    task = here.post("/v1/tasks", json=TASK).json()["id"]
+    redis_client.delete(*lists_of("logic"))
+    redis_client.zadd(open_key("logic"), {task: time.time() - 30})
+
+    [listed] = here.get("/v1/journeys").json()["journeys"]
+
+    assert "sent again at" in listed["waits"]
+    assert listed["waits"] == here.get(f"/v1/journeys/{task}").json()["waits"]
 
 
 def test_a_task_for_an_agent_that_does_not_run_here_is_refused_until_a_worker_has_it(
