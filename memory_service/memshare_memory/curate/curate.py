@@ -9,7 +9,7 @@ from uuid import UUID
 
 import redis
 
-from memshare_broker.errors import BadInput, WrongAgain
+from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.after import Lessons, after_return
@@ -22,7 +22,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
 from memshare_memory.memory import FAILED, Credibility, Memory, Verdict, joined, memory_id, said, sayings
-from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
+from memshare_memory.people import called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
 from memshare_memory.trash import Worths, by_pool
@@ -159,11 +159,11 @@ class Curate:
                 changed = changed.begun_anew(before, edit.by, time.time(), decided)
                 if edit.status is None:
                     changed = derived.as_it_was(self._shown_if_right(before, changed))
-                words = [*wrong_answers(self._client, changed.answer)]
+                words = wrong_answers(self._client, changed.answer)
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
-                fault = barred(words, changed.pool, changed.prompt, "the memory was not changed to say it")
-                if fault and changed.status != "hidden" and not is_its:
-                    raise WrongAgain(fault)
+                if changed.status != "hidden" and not is_its:
+                    given, so = (changed.answer, changed.pool, changed.prompt), "the memory was not changed to say it"
+                    refuse_wrong(self._client, [given], partial(recall.vector, None), so)
             if edit.status == "active":
                 now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import redis
@@ -20,7 +21,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
-from memshare_memory.people import WrongAnswer, barred, no_longer_wrong, note_wrong, wrong_answers
+from memshare_memory.people import WrongAnswer, each_barred, no_longer_wrong, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter, Retriever
@@ -239,13 +240,18 @@ def test_nobody_brings_in_what_was_called_wrong(
         (f"{QUESTION} now", "On Mondays.", True),  # few words, which may be right for another question
     ],
 )
-def test_nobody_brings_in_what_was_called_wrong_for_a_like_question(
+def test_nothing_is_brought_in_or_edited_to_say_what_was_called_wrong_for_a_like_question(
     curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, prompt: str, answer: str, is_taken: bool
 ) -> None:
     call_wrong(wrote(QUESTION, answer))
+    other = wrote(prompt, TUESDAYS)
 
-    with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
-        curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)])
+    for act in (
+        lambda: curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)]),
+        lambda: curate.edit(Edit(id=other.id, answer=answer)),
+    ):
+        with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
+            act()
 
 
 def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_meanwhile(
@@ -279,12 +285,12 @@ def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_mea
     ],
 )
 def test_an_answer_is_wrong_with_any_ends_and_a_point_that_it_begins_with_says_something(
-    redis_client: redis.Redis, wrong: str, other: str, *, is_wrong: bool
+    redis_client: redis.Redis, recall: Recall, wrong: str, other: str, *, is_wrong: bool
 ) -> None:
     memory, _ = remembered(QUESTION, answer=wrong)
     note_wrong(redis_client, wrong, word_on(memory))
 
-    assert bool(barred(wrong_answers(redis_client, other), "poem", QUESTION)) == is_wrong
+    assert any(each_barred(redis_client, [(other, "poem", QUESTION)], partial(recall.vector, None))) == is_wrong
 
 
 def compare(pool: Pool, client: redis.Redis, one: Memory, other: Memory) -> None:
