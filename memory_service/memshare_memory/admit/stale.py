@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import permutations
 from uuid import UUID
 
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
 from memshare_memory.contradictions import Conflicts, Rivals
-from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
+from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, Two, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
-from memshare_memory.trash import Trash, Worths
+from memshare_memory.trash import Trash, Worths, decided
 
 PAGE = 256  # memories whose children are looked for at once
 
@@ -61,6 +62,11 @@ def _with_texts(memory: Memory, is_meant: Callable[[Memory], bool]) -> Memory | 
     return left[-1].model_copy(update={"history": history}) if left else None
 
 
+def _is_alike(copy: ForgottenMemory, memory: Memory, rivals: Collection[UUID]) -> bool:
+    """True if a copy in the trash answers the question of a memory or contradicts one of the same `rivals`."""
+    return said(copy.memory.prompt or "") == said(memory.prompt or "") or not {*copy.rivals}.isdisjoint(rivals)
+
+
 class Derived:
     """Memories that were written from others, during one change of these, which nobody else makes meanwhile."""
 
@@ -79,19 +85,23 @@ class Derived:
 
     def copies_in_trash(self, memory: Memory, rivals: Collection[UUID]) -> list[ForgottenMemory]:
         """Copies of a memory in the trash that answer the same question or contradict one of the same `rivals`."""
-        says, asked = (memory.pool, said(memory.answer)), said(memory.prompt or "")
+        says = memory.pool, said(memory.answer)
         same = [one.id for one in self._trashed.values() if (one.pool, said(one.answer)) == says]
-        return [
-            each
-            for each in self._trash.read(same)
-            if said(each.memory.prompt or "") == asked or not {*each.rivals}.isdisjoint(rivals)
-        ]
+        return [each for each in self._trash.read(same) if _is_alike(each, memory, rivals)]
 
-    def tell_trash(self, one: Memory, other: Memory, rivals: Mapping[UUID, Rivals]) -> None:
-        """Let copies in the trash of two memories be decided as these are by now."""
-        for each, rival in ((one, other), (other, one)):
-            copies = self.copies_in_trash(each, {rival.id})
-            self._trash.decide(copies, rival.id, rivals.get(each.id, {}).get(rival.id, "contradict"))
+    def tell_trash(
+        self,
+        pairs: Iterable[Two],
+        copies: Mapping[UUID, Sequence[ForgottenMemory]],
+        known: Mapping[UUID, Rivals],
+    ) -> None:
+        """Let `copies` in the trash of memories be decided as pairs of these are `known` to be by now."""
+        told = dict[UUID, ForgottenMemory]()
+        for one, rival in (two for pair in pairs for two in permutations(pair)):
+            verdict = known.get(one.id, {}).get(rival.id, "contradict")
+            for copy in (each for each in copies[one.id] if _is_alike(each, one, {rival.id})):
+                told[copy.memory.id] = decided(told.get(copy.memory.id, copy), rival.id, verdict)
+        self._trash.put([*told.values()])
 
     def of(
         self,

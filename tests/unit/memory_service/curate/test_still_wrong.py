@@ -765,3 +765,28 @@ def test_an_edit_of_a_wrong_answer_and_its_undo_leave_what_a_person_kept(
         curate.edit(Edit(id=wrong.id, answer=answer))
 
     assert statuses(curate, wrong, child) == ["hidden", "active"]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("x", "Y"), ("X", "y"), ("x", "y")])
+def test_who_decides_the_originals_decides_what_was_written_from_them_and_takes_both_back(
+    curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory], right: str, wrong: str
+) -> None:
+    both = {"X": wrote(QUESTION, MONDAYS), "Y": wrote(f"{QUESTION} now", TUESDAYS)}
+    both |= {one.lower(): wrote(f"{QUESTION}, {one} asks", f"So: {of.answer}", of) for one, of in [*both.items()]}
+    links = Conflicts(redis_client)
+
+    def now() -> tuple[set[str], list[str]]:
+        lost = links.wrong("poem", [each.id for each in both.values()])
+        return {name for name, each in both.items() if each.id in lost}, statuses(curate, *both.values())
+
+    say(curate, both[right], both[right], both[wrong])
+    before = now()
+
+    for _ in range(2):
+        say(curate, both["Y"], both["X"], both["Y"])
+        assert now() == ({"X"}, ["active", "active", "stale", "active"])
+
+    say(curate, None, both["X"], both["Y"])
+    assert now() == before
+    say(curate, both["X"], both["X"], both["Y"])
+    assert now() == ({"Y", wrong}, ["active", "active", "active", "stale"])
