@@ -266,9 +266,8 @@ class Curate:
     def decide(self, decision: ConflictDecision) -> None:
         """Note what a person says of two memories of one pool, and so of what contradicts in the same words.
 
-        What was written from a memory is stale once that was found wrong, and no more once this was taken back; as long,
-        what it was found right over that was written from the other one is not wrong. Raises `BadInput` for what are
-        none of one pool.
+        What was written from a memory is stale once that was found wrong, and no more once this was taken back. So long
+        it wins over nothing of the other side. Raises `BadInput` for what are none of one pool.
         """
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
