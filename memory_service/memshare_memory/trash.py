@@ -69,6 +69,17 @@ class Worths:
         decide_as_copies(store, self._client, memory, there.values())
         return alike
 
+    def decided_then(self, store: Store, back: ForgottenMemory) -> list[Memory]:
+        """Rivals of a memory that comes back which say something else by now, with what people decided of them then."""
+        seen: dict[Verdict, tuple[UUID, ...]] = {
+            "wrong": back.right,
+            "confirmed": back.confirmed,
+            "dismissed": back.dismissed,
+        }
+        rivals = [(each, what) for what, ids in seen.items() for each in by_ids(store, ids).values()]
+        at = back.forgotten
+        return [each.decided_at(at, back.memory.id, what) for each, what in rivals if each.has_changed(at)]
+
     def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
         """The memories that are there of which people said that one of these is `what` beside them."""
         of_pools = [(pool, [one.id for one in some]) for pool, some in by_pool(memories)]

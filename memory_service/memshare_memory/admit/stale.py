@@ -164,18 +164,25 @@ class Derived:
         return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})
 
     def stale_once(
-        self, source: Memory, became: Became, right: Memory | None = None, now: Memory | None = None
+        self,
+        source: Memory,
+        became: Became,
+        right: Memory | None = None,
+        now: Memory | None = None,
+        *,
+        is_back: bool = False,
     ) -> list[Memory]:
         """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
         A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is
-        shown.
+        shown. Where the change alone `is_back`, what a person kept in spite of it stays so.
         """
         cause = Cause(memory=source.id, became=became, at=time.time())
         found = []
         for one in self.of(source, became, right, now):
             causes = () if one.status == "active" else one.because
-            is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
+            known = one.because if is_back else causes
+            is_so_already = any((each.memory, each.became) == (source.id, became) for each in known)
             if not is_so_already and (one.status != "stale" or causes):
                 status = "hidden" if one.status == "hidden" else "stale"
                 found.append(one.model_copy(update={"status": status, "because": (*causes, cause)}))
@@ -214,15 +221,15 @@ class Derived:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""
         return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
 
-    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID]) -> None:
+    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], *, is_back: bool = False) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.
 
-        Those that `were_wrong` had been found so before.
+        Those that `were_wrong` had been found so before. See `stale_once` for those of which it `is_back`.
         """
         for one in memories:
             is_wrong = self.is_wrong(one)
             if is_wrong and one.id not in were_wrong:
-                self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
+                self.make_stale(self.stale_once(one, "found wrong", self._right(one), is_back=is_back))
             elif one.id in were_wrong and not is_wrong:
                 self.free(one, "found wrong")
 

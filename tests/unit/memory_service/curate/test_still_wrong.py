@@ -790,3 +790,41 @@ def test_who_decides_the_originals_decides_what_was_written_from_them_and_takes_
     assert now() == before
     say(curate, both["X"], both["X"], both["Y"])
     assert now() == ({"Y", wrong}, ["active", "active", "active", "stale"])
+
+
+def test_a_decision_outlives_that_the_right_one_lay_in_the_trash_while_the_other_was_edited(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    links = Conflicts(redis_client)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(right.id,)))
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    forgetting.restore(RestoreForgotten(ids=(right.id,)))
+    assert links.wrong("poem", [wrong.id]) == set()
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert links.wrong("poem", [wrong.id]) == {wrong.id}
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_what_a_person_kept_stays_so_when_what_it_rests_on_or_what_that_lost_to_comes_out_of_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory], *, is_source: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    if is_source:
+        forgetting.forget(Forget(ids=(wrong.id,)))
+        note_wrong(redis_client, MONDAYS, word_on(wrong))
+        forgetting.follow([wrong.id])
+    else:
+        say(curate, right, wrong, right)
+    assert statuses(curate, child) == ["stale"]
+    curate.edit(Edit(id=child.id, status="active"))
+    if not is_source:
+        forgetting.forget(Forget(ids=(right.id,)))
+
+    forgetting.restore(RestoreForgotten(ids=(wrong.id if is_source else right.id,)))
+
+    assert statuses(curate, child) == ["active"]
