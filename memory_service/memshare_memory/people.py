@@ -215,15 +215,16 @@ Embed = Callable[[str], "NDArray[np.float32]"]
 
 
 def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> list[str]:
-    """Why some answers, each with its pool and prompt, are not brought in, by the words on this prompt and on one like
-    it; empty where they are."""
+    """Reasons why answers, each with its pool and prompt, are not brought in: words on that prompt or one like it; empty
+    where they are."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
 
     def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
         for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):
-            is_like = prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT
-            is_like = is_like and float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT
-            yield word.bars(pool, word.prompt if is_like else prompt, *so)
+            asked = prompt
+            if prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
+                asked = word.prompt if float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT else prompt
+            yield word.bars(pool, asked, *so)
 
     return [next(filter(None, faults(*each)), "") for each in given]
 
