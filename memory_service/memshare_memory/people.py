@@ -215,8 +215,8 @@ Embed = Callable[[str], "NDArray[np.float32]"]
 
 
 def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> list[str]:
-    """Reasons why answers, each with its pool and prompt, are not brought in: words on that prompt or one like it; empty
-    where they are."""
+    """Reasons why answers, each with its pool and prompt, are not brought in, as words on such a prompt stand; empty
+    where none does."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
 
     def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
