@@ -211,33 +211,27 @@ class WrongAnswer(CalledWrong):
         )
 
 
-def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None, *so: str) -> str:
-    """Why an answer, of which these are `words`, is not brought in for a prompt of a pool; empty where it is."""
-    return next((fault for word in words if (fault := word.bars(pool, prompt, *so))), "")
-
-
 Embed = Callable[[str], "NDArray[np.float32]"]
 
 
-def each_barred(
-    client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None
-) -> list[str]:
-    """The same of answers, each with its pool and prompt; with `embed` also for prompts like that of the word."""
+def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> list[str]:
+    """Reasons why answers, each with its pool and prompt, are not brought in, as words on such a prompt stand; empty
+    where none does."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
 
-    def words(answer: str, pool: str, prompt: str | None) -> Iterator[WrongAnswer]:
+    def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
         for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):
-            if embed and prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
-                is_like = float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT
-                word = word.model_copy(update={"prompt": prompt if is_like else word.prompt})
-            yield word
+            asked = prompt
+            if prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
+                asked = word.prompt if float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT else prompt
+            yield word.bars(pool, asked, *so)
 
-    return [barred(words(answer, pool, prompt), pool, prompt) for answer, pool, prompt in given]
+    return [next(filter(None, faults(*each)), "") for each in given]
 
 
-def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None) -> None:
+def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> None:
     """Raise `WrongAgain` if whoever curates called one of these wrong, and nobody took that back."""
-    for fault in filter(None, each_barred(client, given, embed)):
+    for fault in filter(None, each_barred(client, given, embed, *so)):
         raise WrongAgain(fault)
 
 

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from uuid import UUID
 
 import redis
@@ -34,7 +35,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, tries_of
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import KNEW_BETTER, Memory, memory_id
-from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
+from memshare_memory.people import each_barred, least_alike, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
@@ -187,7 +188,7 @@ class SettleStage:
         """Write a memory into the pool that it is proposed for, unless that has the same, or a person called it wrong;
         what follows from it."""
         new = promoted(memory, proposal, BY_RULE)
-        if barred(wrong_answers(self._client, new.answer), new.pool, new.prompt):
+        if any(each_barred(self._client, [(new.answer, new.pool, new.prompt)], partial(self._pool().vector, None))):
             return
         with self._turns[proposal.to], self._pool.writing(alone_in=proposal.to) as recall:
             [vectors] = recall.vectors([new])

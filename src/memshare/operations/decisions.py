@@ -208,7 +208,8 @@ def decide_promotion(
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         with backend.reaching():
-            refuse_wrong(backend.redis, [(new.answer, new.pool, new.prompt)])
+            given = [(new.answer, new.pool, new.prompt)]
+            refuse_wrong(backend.redis, given, lambda text: memories.embed(text).unpack())
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.
