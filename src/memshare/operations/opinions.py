@@ -152,7 +152,8 @@ def _shown_without_word(backend: Backend, caller: Caller, memory: Memory) -> UUI
         if any(one.hides for one in its):
             return memory.id
         for one in (each for each in words if each.bars(memory.pool, memory.prompt)):  # so that it ends with that word
-            now = {"memory": memory.id, "hides": True, "copy_of": one.copy_of or one.memory}
+            of = one.copy_of or (None if one.journey else one.memory)
+            now = {"memory": memory.id, "hides": True, "copy_of": of}
             note_wrong(backend.redis, memory.answer, one.model_copy(update=now))
             if one.journey:
                 also = noted(backend.redis, one.journey, ALSO_HID) or ()
