@@ -105,12 +105,10 @@ def call_wrong(
             note_wrong(backend.redis, one.answer, WrongAnswer.model_validate(about | whose))
         backend.client.memories.edit(Edit(id=one.id, by=caller.name, status="hidden"))
 
-    if why or name not in words or words[name].copy_of:
+    said_first = words.get(name)
+    if said_first is None or said_first.copy_of or (why and said_first.by == caller.name):
         hide(memory)
-    where, prompt = (
-        Where(pool=memory.pool, status="active", saying=sayings(memory.answer)),
-        memory.prompt or memory.answer,
-    )
+    prompt, where = memory.prompt or memory.answer, Where(memory.pool, status="active", saying=sayings(memory.answer))
     found = backend.client.memories.search(SearchRequest(text=prompt, k=MOST, where=where))
     least, its = least_alike(memory.answer), said(prompt)
     copies = [one.memory for one in found if one.similarity >= least or said(one.memory.prompt or prompt) == its]
