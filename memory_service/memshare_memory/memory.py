@@ -73,10 +73,12 @@ class Revision(Message):
 
 
 class CalledWrong(Message):
-    """Who said that the answer of a memory is wrong, and of which journey's answer; of older words neither is known."""
+    """Who said that what a memory says is wrong, and of which journey's answer; of none, if of the memory itself."""
 
     by: Label = "somebody"
     journey: str = ""
+    why: str = Field(default="", description="what they gave as the reason")
+    copy_of: UUID | None = Field(default=None, description="the memory of which they said it, if this one is its copy")
 
 
 class Origin(Message):

@@ -142,10 +142,11 @@ class Curate:
         that answer; another is not changed to say that (`WrongAgain`). What was hidden and is shown again is not
         confirmed, and stale where it was before, or has become so since. What was written from it is stale once it is
         hidden as it was called wrong, until it is shown again, or an edit without changes says that it was not wrong.
+        Copies that were hidden with it are shown again with it.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
-        again = 0
+        again, copies = 0, list[UUID]()
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             derived = Derived(recall, self._client)
             before = _get(recall.store, edit.id)
@@ -173,7 +174,7 @@ class Curate:
                     note_used(self._client, changed.pool, [changed.id], now, well=True)
                 elif changed.because:  # of what it was before it was hidden, or became since
                     changed = changed.model_copy(update={"status": "stale"})
-                no_longer_wrong(self._client, changed.answer, changed.id)
+                copies = no_longer_wrong(self._client, changed.answer, changed.id)
             elif edit.status == "hidden" and before.status == "active":
                 changed = changed.model_copy(update={"because": ()})
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
@@ -196,6 +197,10 @@ class Curate:
         if rewritten:
             self._follow([changed])
         self._compare_again([*derived.shown_again, *([] if rewritten or before.status == "active" else [changed])])
+        for one in by_ids(self._pool().store, copies).values():
+            if not called_wrong(self._client, one):
+                is_for_that = one.status == "hidden" and one.why_hidden is None
+                self.edit(Edit(id=one.id, by=edit.by, status="active" if is_for_that else None))
         return EditedMemory(**dict(changed), active_again=again)
 
     def _keep_decided(self, derived: Derived, store: Store, before: Memory, changed: Memory, decided: Rivals) -> None:
