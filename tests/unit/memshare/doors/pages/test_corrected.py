@@ -103,7 +103,12 @@ def test_undoing_that_a_memory_is_shown_again_gives_every_word_back_to_whom_it_i
     here.post("/v1/feedback", json={"journey": "t1", "take_back": True})
 
     assert memory.get(imported).status == "hidden", "ines has not taken hers back"
-    assert here.get(f"/v1/memories/{imported}").json()["called_wrong"] == {"by": "ines", "journey": "t2"}
+    assert here.get(f"/v1/memories/{imported}").json()["called_wrong"] == {
+        "by": "ines",
+        "why": "",
+        "journey": "t2",
+        "copy_of": None,
+    }
 
 
 def test_the_page_of_a_memory_names_what_contradicts_it_before_it_asks_what_to_do(
@@ -232,7 +237,7 @@ def test_it_is_said_which_memory_is_hidden_why_and_by_whom_and_how_it_comes_back
     assert 'href="/journeys/t1#opinion"' in page
     assert "Show it again" in page
     reply = cora.get(f"/v1/memories/{imported}").json()
-    assert reply["called_wrong"] == {"by": "cora", "journey": "t1"}
+    assert reply["called_wrong"] == {"by": "cora", "why": "", "journey": "t1", "copy_of": None}
     listed = cora.post("/v1/memories/search", json={"text": PROMPT, "status": "found wrong"}).json()["memories"]
     assert [one["memory"]["id"] for one in listed] == [str(imported)]
 
@@ -250,7 +255,7 @@ def test_what_is_hidden_as_it_says_so_says_why_too(here: TestClient, backend: Ba
     hide_all(here)
 
     called = here.get(f"/v1/memories/{shelf['logic']}").json()["called_wrong"]
-    assert called == {"by": "anonymous", "journey": "t1"}
+    assert called == {"by": "anonymous", "why": "", "journey": "t1", "copy_of": None}
 
 
 def test_taking_a_word_back_confirms_no_memory(
@@ -320,7 +325,7 @@ def test_what_was_called_wrong_is_not_brought_in_until_that_is_taken_back(here: 
     refused = here.post("/v1/memories", json=given)
 
     assert refused.status_code == 409
-    assert "'t1'" in refused.json()["detail"]
+    assert "(journey t1)" in refused.json()["detail"]
     assert here.post("/v1/memories", json={**given, "prompt": "Who?"}).status_code == 201
     assert "called wrong by" in here.post("/pool", data={**given, "new_pool": "yes"}, headers=FROM_PAGE).text
     said_on_the_page(here, "undecided")
