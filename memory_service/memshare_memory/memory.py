@@ -73,10 +73,12 @@ class Revision(Message):
 
 
 class CalledWrong(Message):
-    """Who said that the answer of a memory is wrong, and of which journey's answer; of older words neither is known."""
+    """Who said that what a memory says is wrong, and of which journey's answer; of none, if of the memory itself."""
 
     by: Label = "somebody"
     journey: str = ""
+    why: str = Field(default="", description="what they gave as the reason")
+    copy_of: UUID | None = Field(default=None, description="the memory of which they said it, if this one is its copy")
 
 
 class Origin(Message):
@@ -162,6 +164,16 @@ class Memory(Message):
     def has_changed(self, since: float) -> bool:
         """True if it says something else than at a time."""
         return self.text_at(since) != (self.prompt, self.answer)
+
+    def decided_at(self, at: float, other: UUID, verdict: Verdict) -> Memory:
+        """This memory, with what a person said of its text at a time, which it has no more, and of another memory."""
+        place = next(number for number, one in enumerate(self.history) if one.until > at)
+        was = self.history[place]
+        lost = (
+            {"lost_to": (*was.lost_to, other)} if verdict == "wrong" else {"decided": {**was.decided, other: verdict}}
+        )
+        then = was.model_copy(update=lost)
+        return self.model_copy(update={"history": (*self.history[:place], then, *self.history[place + 1 :])})
 
     def freed(self, of: Collection[UUID], became: Became, source: Memory | None = None) -> Memory:
         """This memory, active again if it is stale as this became of those, and for no other reason.

@@ -206,38 +206,38 @@ class WrongAnswer(CalledWrong):
         if not (self.curated and self.pool == pool and said(self.prompt) == said(prompt or self.prompt)):
             return ""
         return (
-            f"This answer was called wrong by {self.by!r} (journey {self.journey or 'unknown'!r}), so {so}. If it is "
-            "right, take that back first, or show the memory again that is hidden for it."
+            f"This answer was called wrong by {self.by!r} ({self.of}), so {so}. If it is right, take that back first, "
+            "or show the memory again that is hidden for it."
         )
 
-
-def barred(words: Iterable[WrongAnswer], pool: str, prompt: str | None, *so: str) -> str:
-    """Why an answer, of which these are `words`, is not brought in for a prompt of a pool; empty where it is."""
-    return next((fault for word in words if (fault := word.bars(pool, prompt, *so))), "")
+    @property
+    def of(self) -> str:
+        """The journey or the memory of which it was said, and the reason, if one was given."""
+        of = f"journey {self.journey}" if self.journey else f"memory {str(self.copy_of or self.memory)[:8]}"
+        return f"{of}: {self.why}" if self.why else of
 
 
 Embed = Callable[[str], "NDArray[np.float32]"]
 
 
-def each_barred(
-    client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None
-) -> list[str]:
-    """The same of answers, each with its pool and prompt; with `embed` also for prompts like that of the word."""
+def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> list[str]:
+    """Reasons why answers, each with its pool and prompt, are not brought in, as words on such a prompt stand; empty
+    where none does."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
 
-    def words(answer: str, pool: str, prompt: str | None) -> Iterator[WrongAnswer]:
+    def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
         for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):
-            if embed and prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
-                is_like = float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT
-                word = word.model_copy(update={"prompt": prompt if is_like else word.prompt})
-            yield word
+            asked = prompt
+            if prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
+                asked = word.prompt if float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT else prompt
+            yield word.bars(pool, asked, *so)
 
-    return [barred(words(answer, pool, prompt), pool, prompt) for answer, pool, prompt in given]
+    return [next(filter(None, faults(*each)), "") for each in given]
 
 
-def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed | None = None) -> None:
+def refuse_wrong(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> None:
     """Raise `WrongAgain` if whoever curates called one of these wrong, and nobody took that back."""
-    for fault in filter(None, each_barred(client, given, embed)):
+    for fault in filter(None, each_barred(client, given, embed, *so)):
         raise WrongAgain(fault)
 
 
@@ -246,7 +246,7 @@ def said_wrong(client: redis.Redis, pool: str, prompt: str, answer: str, submitt
     empty where nobody did."""
     for one in wrong_answers(client, answer):
         if one.pool == pool and said(one.prompt) == said(prompt) and (one.curated or one.submitter == submitter):
-            return f"{one.by} called this answer to this prompt wrong (journey {one.journey or 'unknown'})."
+            return f"{one.by} called this answer to this prompt wrong ({one.of})."
     return ""
 
 
@@ -262,13 +262,20 @@ def note_wrong(client: redis.Redis, answer: str, wrong: WrongAnswer) -> None:
     client.hset(WRONG_ANSWERS, field, kept.model_dump_json())
 
 
-def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID, journey: str | None = None) -> None:
-    """Let it be admitted again; with `journey` take back all that was said of that one alone, and words of none."""
+def no_longer_wrong(client: redis.Redis, answer: str, memory: UUID, journey: str | None = None) -> list[UUID]:
+    """Let it be admitted again; with `journey` take back all that was said of that one alone.
+
+    Returns the copies of which the memory's own word was said, too: that has ended as well.
+    """
+    copies = []
     these = {f"{each} {memory}" for each in sayings(answer)}
     for field, word in _words(client, [answer] if journey is None else None):
-        is_it = " ".join(field.split()[:2]) in these and (journey is None or not word.journey)
-        if is_it or word.journey == journey:
+        is_copy = journey is None and word.copy_of == memory
+        is_it = journey is None and " ".join(field.split()[:2]) in these
+        if is_it or is_copy or word.journey == journey:
             client.hdel(WRONG_ANSWERS, field)
+            copies += [word.memory] if is_copy else []
+    return copies
 
 
 def wrong_by_saying(client: redis.Redis, answers: Iterable[str] | None = None) -> dict[str, list[WrongAnswer]]:

@@ -16,7 +16,7 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
 from memshare_memory.contradictions import CLAIMS, decide_as_copies
-from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, Verdict, sayings
+from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, Two, Verdict, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
 
@@ -69,6 +69,17 @@ class Worths:
         decide_as_copies(store, self._client, memory, there.values())
         return alike
 
+    def decided_then(self, store: Store, back: ForgottenMemory) -> list[Memory]:
+        """Rivals of a memory that comes back which say something else by now, with what people decided of them then."""
+        seen: dict[Verdict, tuple[UUID, ...]] = {
+            "wrong": back.right,
+            "confirmed": back.confirmed,
+            "dismissed": back.dismissed,
+        }
+        rivals = [(each, what) for what, ids in seen.items() for each in by_ids(store, ids).values()]
+        at = back.forgotten
+        return [each.decided_at(at, back.memory.id, what) for each, what in rivals if each.has_changed(at)]
+
     def decided(self, store: Store, memories: Iterable[Memory], what: Verdict) -> dict[UUID, Memory]:
         """The memories that are there of which people said that one of these is `what` beside them."""
         of_pools = [(pool, [one.id for one in some]) for pool, some in by_pool(memories)]
@@ -100,12 +111,23 @@ class Worths:
             left = left.freed({source.id}, "changed", source)
         return left
 
-    def confirmed(self, right: Memory, one: Memory, other: Memory) -> Memory:
-        """A memory, confirmed now that a person found it right of two; notes when it had been before."""
-        at = time.time()
-        self._client.hset(CLAIMS + right.pool, _confirmed(one, other), f"{right.id} {at!r} {right.confirmed or 0!r}")
+    def confirmed(self, right: Memory, one: Memory, other: Memory, outdone: Iterable[Two] = ()) -> Memory:
+        """A memory, confirmed now that a person found it right of two; notes when it had been before, and the pairs of
+        which the first one had been right, and is so no more."""
+        at, names = time.time(), [str(each.id) for two in outdone for each in two]
+        known = " ".join((str(right.id), repr(at), repr(right.confirmed or 0), *names))
+        self._client.hset(CLAIMS + right.pool, _confirmed(one, other), known)
         note_used(self._client, right.pool, [right.id], at, well=True)
         return right.model_copy(update={"confirmed": at})
+
+    def outdone(self, store: Store, pairs: Sequence[Two]) -> list[Two]:
+        """The pairs that `confirmed` noted of these, as far as nobody said anything of them since."""
+        pool = pairs[0][0].pool
+        texts = self._client.hmget(CLAIMS + pool, [_confirmed(*two) for two in pairs])
+        ids = [UUID(name) for text in filter(None, texts) for name in str(text).split()[3:]]
+        there, rivals = by_ids(store, ids), self._ranking.conflicts.rivals(pool, ids)
+        noted = zip(ids[::2], ids[1::2], strict=True)
+        return [(there[one], there[other]) for one, other in noted if rivals.get(one, {}).get(other) == "contradict"]
 
     def no_longer_confirmed(self, store: Store, pairs: Iterable[tuple[Memory, Memory]]) -> list[Memory]:
         """Memories of some pairs as they were before a decision confirmed them, unless something has since.
@@ -116,7 +138,7 @@ class Worths:
         for one, other in pairs:
             key, field = CLAIMS + one.pool, _confirmed(one, other)
             if (text := self._client.hget(key, field)) is not None:
-                name, at, before = str(text).split()
+                name, at, before, *_ = str(text).split()
                 self._client.hdel(key, field)
                 found = [was for was in by_ids(store, [UUID(name)]).values() if was.confirmed == float(at)]
                 changed += [was.model_copy(update={"confirmed": float(before) or None}) for was in found]
@@ -210,15 +232,6 @@ class Trash:
         """The memories in the trash in whose place a person found one of these right."""
         return {one.memory.id: one.memory for one in self.every() if not {*one.wrong}.isdisjoint(ids)}
 
-    def decide(self, items: Iterable[ForgottenMemory], rival: UUID, verdict: Verdict) -> None:
-        """Note what people say by now of memories in the trash and of a rival of theirs."""
-        told = []
-        for one in (each for each in items if rival in each.rivals or verdict in _SAID):
-            left = {what: tuple({*getattr(one, what)} - {rival}) for what in ("rivals", *_SAID)}
-            left["rivals"] += (rival,)
-            told.append(one.model_copy(update=left | ({verdict: (*left[verdict], rival)} if verdict in left else {})))
-        self.put(told)
-
     def put(self, items: Sequence[ForgottenMemory]) -> None:
         """Keep memories; one that is there already is kept as it is now."""
         for start in range(0, len(items), _AT_ONCE):
@@ -252,6 +265,15 @@ class Trash:
                 change.delete(*(f"{_ITEM}{one}" for one in some))
                 change.zrem(INDEX, *some)
                 change.execute()
+
+
+def decided(item: ForgottenMemory, rival: UUID, verdict: Verdict) -> ForgottenMemory:
+    """A memory in the trash with what people say by now of it and of a rival."""
+    if rival not in item.rivals and verdict not in _SAID:
+        return item
+    left = {what: tuple({*getattr(item, what)} - {rival}) for what in ("rivals", *_SAID)}
+    left["rivals"] += (rival,)
+    return item.model_copy(update=left | ({verdict: (*left[verdict], rival)} if verdict in left else {}))
 
 
 def ask_items(client: redis.Redis, ids: Iterable[UUID]) -> Any:

@@ -1,4 +1,4 @@
-"""Two clicks on the page, over real workers: an answer is wrong, and so is what it was written from."""
+"""Clicks on the page, over real workers: an answer is wrong, what it was written from, or what somebody imported."""
 
 from __future__ import annotations
 
@@ -122,3 +122,39 @@ def test_what_was_written_from_a_statement_in_other_words_goes_with_it_and_what_
     assert memories.get(UUID(str(journey.memory_id))).status == "stale"
     [again] = memories.add([NewMemory(pool="poem", prompt=prompt.rstrip("?"), answer=FERRY.upper(), kind=KNOWLEDGE)])
     assert page.get(f"/v1/memories/{again}").json()["lost_to"] == [str(right)]
+
+
+@pytest.mark.parametrize("prompt", [None, QUESTION])
+def test_what_was_imported_and_is_called_wrong_is_in_no_recall_and_no_import_until_it_is_shown_again(
+    deployment: Deployment, page: TestClient, prompt: str | None
+) -> None:
+    said = FERRY if prompt is None else RARELY
+    asked = prompt or "What is a grown-up charged on the boat to Holm?"
+    like = (
+        "What does a grown-up pay on the boat to Holm?" if prompt is None else "How often must I clean a bike's chain?"
+    )
+    texts = [{"answer": said, "prompt": prompt}, {"answer": f"**{said}**", "prompt": like}]
+    lines = [json.dumps({"pool": "poem"} | {key: text for key, text in one.items() if text}) for one in texts]
+
+    def imported(*some: str) -> tuple[int, int]:
+        reply = page.post("/v1/memories/import", json={"lines": "\n".join(some)}).json()
+        return reply["new"], reply["left_out"]
+
+    def shown() -> set[str]:
+        found = page.post("/v1/recall", json={"pool": "poem", "prompt": asked, "k": 10}).json()["memories"]
+        return {one["id"] for one in found}
+
+    assert imported(*lines) == (2, 0)
+    ids = {str(one.id) for one in deployment.client.memories.every(Where(pool="poem"))}
+    assert shown() & ids == ids
+    [wrong] = [one.id for one in deployment.client.memories.every(Where(pool="poem")) if one.answer == said]
+
+    page.post(f"/memories/{wrong}/wrong", data={"why": "It was so until May."}, headers=FROM_PAGE)
+
+    assert shown() == set()
+    assert imported(*lines) == (0, 2)
+    assert imported(json.dumps({"pool": "poem", "prompt": asked, "answer": said.upper()})) == (0, 1)
+    version = page.get(f"/v1/memories/{wrong}").json()["version"]
+    page.post(f"/memories/{wrong}/status", data={"status": "active", "version": version}, headers=FROM_PAGE)
+    assert shown() == ids
+    assert imported(*lines) == (0, 0)

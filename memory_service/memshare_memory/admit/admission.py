@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
@@ -57,7 +58,7 @@ def keep_learnt(
     vectors = recall.vectors(new) if new else []
     known = by_ids(recall.store, [memory.id for memory in new])
     memories, following = list[Memory](), list[NextMessage]()
-    faults = each_barred(client, [(memory.answer, memory.pool, None) for memory in new])
+    faults = each_barred(client, [(memory.answer, memory.pool, None) for memory in new], partial(recall.vector, None))
     for memory, vector, fault in zip(new, vectors, faults, strict=True):
         there = known.get(memory.id) or _told_before(recall.store, memory, vector.dense)
         if there is None and fault:

@@ -17,7 +17,7 @@ import redis
 from memshare_broker.wire.grades import GradedTask, VerdictTask
 from memshare_broker.wire.lessons import Evidence, UsedMemory
 from memshare_broker.wire.messages import AnsweredTask, Embedding, OutsidePair, Shown
-from memshare_memory.admit.followed import followed, that_count
+from memshare_memory.admit.followed import contradicts, followed, that_count
 from memshare_memory.belief.bandit import (
     BANDIT,
     KEEP_MARKER_DAYS,
@@ -92,22 +92,37 @@ class Word(NamedTuple):
     accepted: bool = False
 
 
+def followed_most(answer: str, shown: Iterable[Memory], prompt: str) -> Memory | None:
+    """The pair that an answer to a prompt followed most, of those that it does not contradict."""
+    pairs = [one for one in shown if not one.is_statement and not contradicts(answer, one, prompt)]
+    place = followed(answer, [one.answer for one in pairs])
+    return None if place is None else pairs[place]
+
+
+def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
+    """The pairs that have a share in an answer; where nobody judged that, the one that it followed."""
+    if shares := {one.id: one.share for one in task.shown if one.share is not None}:
+        return [one for one in shown if not one.is_statement and shares.get(one.id)]
+    most = followed_most(task.answer, shown, task.prompt)
+    return [most] if most else []
+
+
 def of_graded(graded: GradedTask, there: Sequence[Memory], usual: Usual) -> list[Word]:
     """Words of a graded task on the pairs that it was shown and that are still `there`.
 
-    With shares in the answer, which was found right: each by its share. Else on the pair that the answer followed: how
-    far the score is from what is usual for the task's kind.
+    With shares in the answer, which was found right: each by its share. Else on the pair that the answer followed, and
+    does not contradict: how far the score is from what is usual for the task's kind.
     """
     task, pairs = graded.task, [memory for memory in there if not memory.is_statement]
     shares = {one.id: one.share for one in task.shown if one.share is not None}
     if shares:
         return [Word(memory, 1.0, shares[memory.id], accepted=True) for memory in pairs if shares.get(memory.id)]
-    place = followed(task.answer, [memory.answer for memory in pairs])
-    if place is None:
+    most = followed_most(task.answer, pairs, task.prompt)
+    if most is None:
         return []
     above = (graded.score.total - usual.mean) / 100
     weight = trust(usual) * min(abs(above) / CLEAR, 1.0)
-    return [Word(pairs[place], float(above >= 0), weight, graded.score.accepted)]
+    return [Word(most, float(above >= 0), weight, graded.score.accepted)]
 
 
 def of_verdict(task: VerdictTask, there: Sequence[Memory]) -> list[Word]:
@@ -173,7 +188,8 @@ _Task = TypeVar("_Task", AnsweredTask, VerdictTask)
 class Credited(NamedTuple):
     """The memories that there still are, and by pool the evidence that waits, of the task's pools.
 
-    `unused` are the statements that the grade says nothing of, as the answer does not follow them.
+    `unused` are those that the grade says nothing of: statements that the answer does not follow, and pairs that it
+    contradicts.
     """
 
     memories: list[Memory]
@@ -203,17 +219,19 @@ class Crediting:
         """Credit what a graded task was shown.
 
         A memory with a share in it was judged with the answer, which was found right. Any other earns the score,
-        compared with what is usual for the task's kind, but for a statement that the answer does not follow. By a
-        score that was not accepted none becomes more credible.
+        compared with what is usual for the task's kind, but for a statement that the answer does not follow, and a
+        pair that it contradicts. By a score that was not accepted none becomes more credible.
         """
         task, score = graded.task, graded.score.total
         there, usual = _there(recall, task.shown), usual_score(self._client, task.pool, task.kind)
         earned = reward_of_score(score, usual)
         shown, known = {one.id: one for one in task.shown}, {memory.id: memory for memory in there}
-        told = {name for name, memory in known.items() if memory.is_statement and shown[name].share is None}
-        unused = told.difference(that_count(task.answer, task.prompt, shown, known) if told else ())
-        counting = [one for one in shown.values() if one.id not in unused]
-        rewards = [(one, earned if one.share is None else reward_of_verdict(1)) for one in counting]
+        told = [memory for name, memory in known.items() if shown[name].share is None]
+        counting = {*that_count(task.answer, task.prompt, shown, known)}
+        counting |= {one.id for one in told if not (one.is_statement or contradicts(task.answer, one, task.prompt))}
+        unused = {one.id for one in told} - counting
+        judged = [one for one in shown.values() if one.id not in unused]
+        rewards = [(one, earned if one.share is None else reward_of_verdict(1)) for one in judged]
         words = of_graded(graded, there, usual) if self._learn else []
         if words and task.model and usual.tasks >= HALF_TRUST and not is_from_outside(task):
             self._writers.count(Reading(task.pool, task.model), journey, words[0].memory.model, score - usual.mean)

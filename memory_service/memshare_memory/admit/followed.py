@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence, Set
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import pairwise, product, takewhile
 from uuid import UUID
 
-from memshare_broker.wire.messages import AnsweredTask, Shown
-from memshare_memory.admit.names import names_another, names_in
+from memshare_broker.wire.messages import Shown
 from memshare_memory.memory import FORMAL, Memory
 from memshare_memory.stores.bm25 import tokens
 
 LEAST_FOLLOWED = 0.3  # share of a memory's answer; with less in common nobody can say that it was followed
-MOST_WORDS, MOST_OF_NAMED = 0.5, 0.66  # of a pair's words, with all its numbers and names, and of one without numbers
+MOST_WITH_NUMBERS, MOST_WORDS = 0.5, 0.66  # of a pair's words, with all its numbers, and of one without any
 RUN = 3  # words in a row
 _SPACES = " \u00a0\u2009\u202f"
 _THOUSANDS = re.compile(rf"(?<=\d)(?<!\d{{4}})(?<!\b0)[.,'{_SPACES}](?=\d{{3}}(?!\d))")
@@ -23,6 +22,7 @@ _PAIRS = re.compile(rf"(?<![\d.,:+])\d\d(?:[{_SPACES}]\d\d){{2,}}(?![.,:]?\d)") 
 _UNIT = re.compile(r"(?<=\d)(?=[^\W\d])")
 _PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))|(?<=\b0)[.,](?=\d)")  # before cents, or minutes
 _TIME, _SIGN_FIRST = re.compile(r"(?<!\d)(\d\d?:\d\d)(?!\d)"), re.compile(r"([€$£¥])\s?(\d+(?:[.,]\d+)*)")
+_SENTENCE = re.compile(r"[.!?;:](?=\s|$)|[\n\"“”„»«(•]")
 _SIGNS = str.maketrans({"€": " euro ", "$": " dollar ", "£": " pound ", "¥": " yen ", "%": " percent "})
 _CLOCK = "oclock"
 _SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc"}
@@ -41,12 +41,17 @@ _SAYS_LITTLE = frozenset(
         "give had has have he her him his how i if in into is it its just ll m make me more most much must my oclock "
         "of on only or other our over per re s same shall she should so some such t tell than that the their them "
         "then there these they this those till to until ve very was we were what when where which while who whom "
-        "whose why will with would write yes you your"
+        "whose why will with would write yes you your "
+        "above because below beneath being during inside onto since under while within without "
+        "auch auf aus bei beim das dem den der des die dort du durch ein eine einem einen einer er es für gleich haben "
+        "hier ich ihr ihre im ist mit nach nur oder sein seine sich sie sind und unser unsere vom von vor wenn wer "
+        "werden wie wird wir wo zu zum zur über"
     )
 )
 """Words that are in most texts, whatever these are about."""
 _NOT = frozenset(["not", "never", "cannot", "t", "nicht", "nie", "kein", "keine", "keinen"])  # "t" as in "isn't"
 _NO = _NOT | {"no", "nein"}
+_MOST_AT = 20  # words of a text in one place; a word that stands before more of them tells nothing of these
 _SHORT = 6  # words that tell something; with fewer a pair is followed as a statement is
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
 _IN_DIGITS = {word: str(number) for number, word in enumerate(_NUMBERS.split(), 2)}
@@ -59,14 +64,15 @@ def followed(answer: str, shown: Sequence[str]) -> int | None:
     return shares.index(best) if best >= LEAST_FOLLOWED else None
 
 
-def that_helped(task: AnsweredTask, shown: Sequence[Memory]) -> list[Memory]:
-    """The pairs that have a share in an answer; where nobody judged that, the one that it followed."""
-    pairs = [memory for memory in shown if not memory.is_statement]
-    shares = {one.id: one.share for one in task.shown if one.share is not None}
-    if shares:
-        return [memory for memory in pairs if shares.get(memory.id)]
-    place = followed(task.answer, [memory.answer for memory in pairs])
-    return [] if place is None else [pairs[place]]
+def contradicts(answer: str, memory: Memory, prompt: str) -> bool:
+    """True if an answer to a prompt repeats a memory with another word in it, and follows nothing of it.
+
+    An example of a form is not contradicted by an answer of that form with other names and numbers.
+    """
+    text, is_repeated = memory.answer, shares_in_common(answer, [memory.answer])[0] > 0
+    if not is_repeated or _is_example(memory, text, prompt) or _kept(answer, text, memory, prompt)[0] == text:
+        return False
+    return not follows(answer, memory, prompt)
 
 
 def follows(answer: str, memory: Memory, prompt: str) -> bool:
@@ -74,36 +80,81 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
 
     It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
     where the answer has none, by all of its words, and "Yes." or "No." by what the statement says being asked. It
-    follows a pair by its runs of words, or by all words that the prompt does not have, or most and all numbers and
-    names. Neither is followed where the answer has other numbers, or another one or another name beside the same word,
-    but for a pair that answers a prompt with others. A number that is all they have in common has the same unit in
-    both, or none in one of them.
+    follows a pair by its runs of words, or by all words that the prompt does not have, or most and all numbers.
+    Neither is followed where the answer has other numbers, or another one beside the same word, but for a pair that
+    answers a prompt with others; nor in a sentence where it has another word in the same place. A number that is all
+    they have in common has the same unit in both, or none in one of them.
     """
-    asked, said = telling(prompt).keys() | _NO, telling(answer).keys()
-    is_of_others = _is_of_others(memory, prompt)
+    said = telling(answer).keys()
 
     def is_followed(text: str) -> bool:
-        if _denies(answer, text, prompt) and (memory.is_statement or not is_of_others):
-            return False
-        if not _is_formal(text) and names_another(answer, text, prompt, memory.prompt or prompt):
-            return False
-        own = telling(text).keys()
+        kept, known = _kept(answer, text, memory, prompt)
+        asked, own = telling(known).keys() | _NO, telling(kept).keys()
         new = own - asked
-        if not memory.is_statement:
-            is_short = len(own) < _SHORT and not _is_formal(text)
-            by_runs = not is_short or is_of_others or not new or bool(new & said)  # else they repeat the question
-            is_copied = by_runs and followed(answer, [text]) is not None
-            return (
-                is_copied or _says_all(answer, text, memory, prompt) or bool(_part_said(answer, text, memory, prompt))
-            )
+        if not memory.is_statement and kept:
+            is_short = len(own) < _SHORT and not _is_formal(kept)
+            by_runs = not is_short or _is_of_others(memory, prompt) or not new or bool(new & said)
+            is_copied = by_runs and followed(answer, [kept]) is not None  # else they repeat the question
+            return is_copied or _says_all(answer, kept, memory, known) or bool(_part_said(answer, kept, memory, known))
         if said <= asked:
             told = said - _NO
-            says_so = _says_no(text) if _says_no(answer) else bool(told) or not _says_no(text) or _says_no(prompt)
-            return says_so and told <= own and bool(told or not new)
+            says_so = _says_no(kept) if _says_no(answer) else bool(told) or not _says_no(kept) or _says_no(prompt)
+            return bool(kept) and says_so and told <= own and bool(told or not new)
         common = (new or own) & said
-        return bool(common - _numbers(text) or common & _same_numbers(answer, text))
+        return bool(common - _numbers(kept) or common & _same_numbers(answer, kept))
 
     return any(map(is_followed, _texts(memory)))
+
+
+def _kept(answer: str, text: str, memory: Memory, prompt: str) -> tuple[str, str]:
+    """The part of a memory's text that an answer does not contradict; and the prompt, with what it contradicts."""
+    if _denies(answer, text, prompt) and (memory.is_statement or not _is_of_others(memory, prompt)):
+        return "", prompt
+    if _is_example(memory, text, prompt):
+        return text, prompt
+    unlike = _unlike(answer, text, prompt)
+    kept = reduce(lambda left, part: left.replace(part, ""), unlike, text)
+    return (kept if not unlike or tokens(kept) else ""), " ".join((prompt, *unlike))
+
+
+def _is_example(memory: Memory, text: str, prompt: str) -> bool:
+    """True if a memory's text shows a form: a program reads it, or it answers a prompt that asks for something else."""
+    return _is_formal(text) or (memory.prompt is not None and bool(_unlike(prompt, memory.prompt, "")))
+
+
+def _unlike(answer: str, text: str, prompt: str) -> list[str]:
+    """The sentences of a text to which an answer says something else: it has another word in the same place.
+
+    A place is after a word (where they have no number in common), or two, or between two, and none with a number. Words
+    of the prompt tell nothing there, nor does another form of the word, or what it is short for: "sign" and "signed",
+    "UK" and "United Kingdom".
+    """
+    little = " ".join((prompt, *_SAYS_LITTLE, *_NO))
+    ours, (here, there, known) = _places(answer), ({*_stems(one)} for one in (answer, text, little))
+    least = 2 if _same_numbers(answer, text) - known else 1
+
+    def is_other(at: tuple[str, ...], theirs: Mapping[str, Sequence[str]]) -> bool:
+        both = (ours.get(at, {}), theirs)
+        if len(at) < least or max(map(len, both)) > _MOST_AT:
+            return False
+        if not (here.isdisjoint(theirs) and there.isdisjoint(both[0])):
+            return False
+        return _differ(*({form for word in each if word not in known for form in each[word]} for each in both))
+
+    return [part for part in _SENTENCE.split(text) if any(is_other(*place) for place in _places(part).items())]
+
+
+@lru_cache(maxsize=64)
+def _places(text: str) -> dict[tuple[str, ...], dict[str, Sequence[str]]]:
+    """The words of a text by the one before them, by two, and by those around; each alone, and with the next as one."""
+    found = defaultdict[tuple[str, ...], dict[str, Sequence[str]]](dict)
+    for part in _SENTENCE.split(text):
+        words = ["", "", *_stems(part), ""]
+        for two, one, word, after in zip(words, words[1:], words[2:], words[3:], strict=False):
+            if not any(each[:1].isdigit() for each in (one, word, after)):
+                for at in filter(any, ((one,), (two, one), (one, after, ""))):
+                    found[at][word] = word, word + after
+    return found
 
 
 def share_in(answer: str, memory: Memory, prompt: str) -> float:
@@ -114,15 +165,15 @@ def share_in(answer: str, memory: Memory, prompt: str) -> float:
 
 
 def _part_said(answer: str, text: str, pair: Memory, prompt: str) -> float:
-    """The part of a pair's words beyond the prompt that an answer has: most, with all numbers and names; else 0."""
+    """The part of a pair's words beyond the prompt that an answer has: most, with all numbers; else 0."""
     new, said = telling(text).keys() - telling(prompt).keys() - _NO, telling(answer).keys()
     numbers = _numbers(text) & new
     if pair.is_statement or _is_formal(text) or _is_of_others(pair, prompt) or _denies(answer, text, prompt):
         return 0.0
     words = new - numbers - {unit for each in numbers for unit in _units(text)[each] & _UNITS}
-    names, part = names_in(text, prompt) & new, len(words & said) / max(len(words), 1)
-    is_whole = (numbers or names) and numbers <= _same_numbers(answer, text) and names <= said
-    return part if is_whole and part >= (MOST_WORDS if numbers else MOST_OF_NAMED) else 0.0
+    part = len(words & said) / max(len(words), 1)
+    is_whole = numbers <= _same_numbers(answer, text) and (numbers or len(_words(text)) >= _SHORT)
+    return part if is_whole and part >= (MOST_WITH_NUMBERS if numbers else MOST_WORDS) else 0.0
 
 
 def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
@@ -174,20 +225,24 @@ def _denies(answer: str, text: str, prompt: str) -> bool:
     if here.isdisjoint(there) and (_denied(answer) ^ _denied(text)) & telling(answer).keys() & telling(text).keys():
         return True
     ours, theirs = _units(answer), _units(text)
-    if (both := here & there) and all(_differ(ours[each] & _UNITS, theirs[each] & _UNITS) for each in both):
+    if (both := here & there) and all(
+        _differ(ours[each] & (_UNITS | _NAMED), theirs[each] & (_UNITS | _NAMED)) for each in both
+    ):
         return True
     same, by, others = _same_numbers(answer, text), _by_word(answer), _by_word(text)
     return any(same.isdisjoint(by[at] | others[at]) for at in by.keys() & others.keys())
 
 
 def _differ(units: Set[str], others: Set[str]) -> bool:
-    """True if each is there, and none of one is one of the others, or short for it, as "km" is."""
+    """True if each is there, and none of one is one of the others, or a form of it, or short for it, as "km" is."""
     return bool(units and others) and not any(_is_short(*sorted(two, key=len)) for two in product(units, others))
 
 
 def _is_short(unit: str, whole: str) -> bool:
     letters = iter(whole)
-    return unit == whole or (len(unit) <= 3 and unit[0] == whole[0] and all(letter in letters for letter in unit))
+    return whole.startswith(unit[:5]) or (
+        len(unit) <= 3 and unit[0] == whole[0] and all(letter in letters for letter in unit)
+    )
 
 
 def _same_numbers(answer: str, text: str) -> set[str]:
@@ -225,7 +280,7 @@ def _numbers(text: str) -> set[str]:
 def _by_word(text: str) -> dict[tuple[str, bool], set[str]]:
     """The numbers of a text by the word after them, or before."""
     found = defaultdict[tuple[str, bool], set[str]](set)
-    for one, other in pairwise(map(_stem, _words(text))):
+    for one, other in pairwise(_stems(text)):
         if one[0].isdigit():
             found[other, True].add(one)
         if other[0].isdigit():
@@ -304,6 +359,10 @@ def telling(text: str) -> dict[str, str]:
 def _words(text: str) -> list[str]:
     """The words of a text, each number in digits and apart from its unit, without the marks of thousands."""
     return _read(_plain(text))
+
+
+def _stems(text: str) -> list[str]:
+    return [*map(_stem, _words(text))]
 
 
 def _plain(text: str) -> str:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from uuid import UUID
 
 import redis
@@ -20,15 +21,21 @@ from memshare_broker.wire.grades import GradedTask, MemoriesCredited, Score, Set
 from memshare_broker.wire.messages import AgentPair, AnsweredTask, PartPair, RegradePair, derived_id
 from memshare_memory.admit.admission import Admission, StoredStatements, is_stale_as, keep_learnt
 from memshare_memory.admit.after import Lessons, after_admission, after_return, after_written, for_evidence
-from memshare_memory.admit.crediting import Credited, Crediting, is_from_outside, of_own_pool
-from memshare_memory.admit.followed import followed, that_helped
+from memshare_memory.admit.crediting import (
+    Credited,
+    Crediting,
+    followed_most,
+    is_from_outside,
+    of_own_pool,
+    that_helped,
+)
 from memshare_memory.admit.seeds import note_seeds
 from memshare_memory.belief.bandit import BANDIT, KEEP_MARKER_DAYS, Bandit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import HowMany, LiftSums, tries_of
 from memshare_memory.belief.promotions import BY_RULE, Promotions, Proposal, note_used, promoted
 from memshare_memory.memory import KNEW_BETTER, Memory, memory_id
-from memshare_memory.people import barred, least_alike, wrong_answers, wrong_prompts
+from memshare_memory.people import each_barred, least_alike, wrong_prompts
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.near_enough import HelpedFrom
 from memshare_memory.recall.recall import Recall
@@ -158,10 +165,10 @@ class SettleStage:
 
     def _count_near(self, recall: Recall, journey: str, graded: GradedTask, shown: Sequence[Memory]) -> None:
         """Count how near the pair was that an accepted answer followed."""
-        task, pairs = graded.task, [one for one in shown if not one.is_statement and one.pool == graded.task.pool]
-        place = followed(task.answer, [one.answer for one in pairs])
-        if graded.score.accepted and place is not None and not is_from_outside(task):
-            [near] = {one.similarity for one in task.shown if one.id == pairs[place].id}
+        task = graded.task
+        most = followed_most(task.answer, [one for one in shown if one.pool == task.pool], task.prompt)
+        if graded.score.accepted and most is not None and not is_from_outside(task):
+            [near] = {one.similarity for one in task.shown if one.id == most.id}
             self._helped.count(task.pool, recall.encoder_name, journey, near)
 
     def _note_help(self, graded: GradedTask, shown: Sequence[Memory]) -> Iterator[NextMessage]:
@@ -181,7 +188,7 @@ class SettleStage:
         """Write a memory into the pool that it is proposed for, unless that has the same, or a person called it wrong;
         what follows from it."""
         new = promoted(memory, proposal, BY_RULE)
-        if barred(wrong_answers(self._client, new.answer), new.pool, new.prompt):
+        if any(each_barred(self._client, [(new.answer, new.pool, new.prompt)], partial(self._pool().vector, None))):
             return
         with self._turns[proposal.to], self._pool.writing(alone_in=proposal.to) as recall:
             [vectors] = recall.vectors([new])

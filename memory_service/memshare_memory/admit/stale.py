@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
+from itertools import permutations
 from uuid import UUID
 
 import redis
 
 from memshare_memory.admit.followed import follows, says_as_now, says_rather
 from memshare_memory.contradictions import Conflicts, Rivals
-from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, said
+from memshare_memory.memory import FAILED, Became, Cause, ForgottenMemory, Memory, Two, said
 from memshare_memory.people import is_called_wrong
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.store import Store, Where, by_ids, every
-from memshare_memory.trash import Trash, Worths
+from memshare_memory.trash import Trash, Worths, decided
 
 PAGE = 256  # memories whose children are looked for at once
 
@@ -61,6 +62,11 @@ def _with_texts(memory: Memory, is_meant: Callable[[Memory], bool]) -> Memory | 
     return left[-1].model_copy(update={"history": history}) if left else None
 
 
+def _is_alike(copy: ForgottenMemory, memory: Memory, rivals: Collection[UUID]) -> bool:
+    """True if a copy in the trash answers the question of a memory or contradicts one of the same `rivals`."""
+    return said(copy.memory.prompt or "") == said(memory.prompt or "") or not {*copy.rivals}.isdisjoint(rivals)
+
+
 class Derived:
     """Memories that were written from others, during one change of these, which nobody else makes meanwhile."""
 
@@ -79,19 +85,23 @@ class Derived:
 
     def copies_in_trash(self, memory: Memory, rivals: Collection[UUID]) -> list[ForgottenMemory]:
         """Copies of a memory in the trash that answer the same question or contradict one of the same `rivals`."""
-        says, asked = (memory.pool, said(memory.answer)), said(memory.prompt or "")
+        says = memory.pool, said(memory.answer)
         same = [one.id for one in self._trashed.values() if (one.pool, said(one.answer)) == says]
-        return [
-            each
-            for each in self._trash.read(same)
-            if said(each.memory.prompt or "") == asked or not {*each.rivals}.isdisjoint(rivals)
-        ]
+        return [each for each in self._trash.read(same) if _is_alike(each, memory, rivals)]
 
-    def tell_trash(self, one: Memory, other: Memory, rivals: Mapping[UUID, Rivals]) -> None:
-        """Let copies in the trash of two memories be decided as these are by now."""
-        for each, rival in ((one, other), (other, one)):
-            copies = self.copies_in_trash(each, {rival.id})
-            self._trash.decide(copies, rival.id, rivals.get(each.id, {}).get(rival.id, "contradict"))
+    def tell_trash(
+        self,
+        pairs: Iterable[Two],
+        copies: Mapping[UUID, Sequence[ForgottenMemory]],
+        known: Mapping[UUID, Rivals],
+    ) -> None:
+        """Let `copies` in the trash of memories be decided as pairs of these are `known` to be by now."""
+        told = dict[UUID, ForgottenMemory]()
+        for one, rival in (two for pair in pairs for two in permutations(pair)):
+            verdict = known.get(one.id, {}).get(rival.id, "contradict")
+            for copy in (each for each in copies[one.id] if _is_alike(each, one, {rival.id})):
+                told[copy.memory.id] = decided(told.get(copy.memory.id, copy), rival.id, verdict)
+        self._trash.put([*told.values()])
 
     def of(
         self,
@@ -154,18 +164,25 @@ class Derived:
         return memory.model_copy(update={"because": tuple(reversed(first.values())), "status": status})
 
     def stale_once(
-        self, source: Memory, became: Became, right: Memory | None = None, now: Memory | None = None
+        self,
+        source: Memory,
+        became: Became,
+        right: Memory | None = None,
+        now: Memory | None = None,
+        *,
+        is_back: bool = False,
     ) -> list[Memory]:
         """Memories that this change of another makes stale, as they are then; without those that it made stale before.
 
         A stale memory without a known cause stays stale, whatever is undone. A hidden one will be stale once it is
-        shown.
+        shown. Where the change alone `is_back`, what a person kept in spite of it stays so.
         """
         cause = Cause(memory=source.id, became=became, at=time.time())
         found = []
         for one in self.of(source, became, right, now):
             causes = () if one.status == "active" else one.because
-            is_so_already = any((each.memory, each.became) == (source.id, became) for each in causes)
+            known = one.because if is_back else causes
+            is_so_already = any((each.memory, each.became) == (source.id, became) for each in known)
             if not is_so_already and (one.status != "stale" or causes):
                 status = "hidden" if one.status == "hidden" else "stale"
                 found.append(one.model_copy(update={"status": status, "because": (*causes, cause)}))
@@ -204,15 +221,15 @@ class Derived:
         """Let what was written from a memory be active again, where it is stale because this became of that alone."""
         return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
 
-    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID]) -> None:
+    def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], *, is_back: bool = False) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.
 
-        Those that `were_wrong` had been found so before.
+        Those that `were_wrong` had been found so before. See `stale_once` for those of which it `is_back`.
         """
         for one in memories:
             is_wrong = self.is_wrong(one)
             if is_wrong and one.id not in were_wrong:
-                self.make_stale(self.stale_once(one, "found wrong", self._right(one)))
+                self.make_stale(self.stale_once(one, "found wrong", self._right(one), is_back=is_back))
             elif one.id in were_wrong and not is_wrong:
                 self.free(one, "found wrong")
 

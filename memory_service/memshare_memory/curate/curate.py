@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from uuid import UUID
 
 import redis
 
-from memshare_broker.errors import BadInput, WrongAgain
+from memshare_broker.errors import BadInput
 from memshare_broker.settings import PROMPT_LIMIT
 from memshare_broker.wire.forms import refuse_too_long
 from memshare_memory.admit.after import Lessons, after_return
@@ -21,8 +21,8 @@ from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import MemoryConflict, Rivals, Send, comparisons
 from memshare_memory.curate.requests import ConflictDecision, Edit, EditedMemory, NewMemory
-from memshare_memory.memory import FAILED, Credibility, Memory, Verdict, joined, memory_id, said, sayings
-from memshare_memory.people import barred, called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
+from memshare_memory.memory import FAILED, Credibility, Memory, Revision, Two, Verdict, joined, memory_id, said, sayings
+from memshare_memory.people import called_wrong, no_longer_wrong, refuse_wrong, wrong_answers
 from memshare_memory.pool.pool import Pool
 from memshare_memory.stores.store import Store, Where, by_ids
 from memshare_memory.trash import Worths, by_pool
@@ -142,10 +142,11 @@ class Curate:
         that answer; another is not changed to say that (`WrongAgain`). What was hidden and is shown again is not
         confirmed, and stale where it was before, or has become so since. What was written from it is stale once it is
         hidden as it was called wrong, until it is shown again, or an edit without changes says that it was not wrong.
+        Copies that were hidden with it are shown again with it.
         """
         refuse_too_long(self._text_limit, prompt=edit.prompt, answer=edit.answer)
         changes = {name: value for name, value in edit if name not in ("id", "by", "only_if") and value is not None}
-        again = 0
+        again, copies = 0, list[UUID]()
         with self._pool.writing(alone_in=_get(self._pool().store, edit.id).pool) as recall:
             derived = Derived(recall, self._client)
             before = _get(recall.store, edit.id)
@@ -159,11 +160,11 @@ class Curate:
                 changed = changed.begun_anew(before, edit.by, time.time(), decided)
                 if edit.status is None:
                     changed = derived.as_it_was(self._shown_if_right(before, changed))
-                words = [*wrong_answers(self._client, changed.answer)]
+                words = wrong_answers(self._client, changed.answer)
                 is_its = edit.status == "active" and any(one.memory == edit.id for one in words)  # shown again with it
-                fault = barred(words, changed.pool, changed.prompt, "the memory was not changed to say it")
-                if fault and changed.status != "hidden" and not is_its:
-                    raise WrongAgain(fault)
+                if changed.status != "hidden" and not is_its:
+                    given, so = (changed.answer, changed.pool, changed.prompt), "the memory was not changed to say it"
+                    refuse_wrong(self._client, [given], partial(recall.vector, None), so)
             if edit.status == "active":
                 now = time.time()  # a time that is over bounds it no more
                 until = changed.valid_until if (changed.valid_until or 0) > now else None
@@ -173,7 +174,7 @@ class Curate:
                     note_used(self._client, changed.pool, [changed.id], now, well=True)
                 elif changed.because:  # of what it was before it was hidden, or became since
                     changed = changed.model_copy(update={"status": "stale"})
-                no_longer_wrong(self._client, changed.answer, changed.id)
+                copies = no_longer_wrong(self._client, changed.answer, changed.id)
             elif edit.status == "hidden" and before.status == "active":
                 changed = changed.model_copy(update={"because": ()})
             recall.store.put([(changed, recall.vectors([changed])[0])], in_place=True)
@@ -196,6 +197,10 @@ class Curate:
         if rewritten:
             self._follow([changed])
         self._compare_again([*derived.shown_again, *([] if rewritten or before.status == "active" else [changed])])
+        for one in by_ids(self._pool().store, copies).values():
+            if not called_wrong(self._client, one):
+                is_for_that = one.status == "hidden" and one.why_hidden is None
+                self.edit(Edit(id=one.id, by=edit.by, status="active" if is_for_that else None))
         return EditedMemory(**dict(changed), active_again=again)
 
     def _keep_decided(self, derived: Derived, store: Store, before: Memory, changed: Memory, decided: Rivals) -> None:
@@ -209,16 +214,11 @@ class Curate:
         copies = store.page(Where(pool=changed.pool, saying=sayings(changed.answer)), BATCH).memories
         known = conflicts.rivals(changed.pool, [one.id for one in copies], dismissed=True)
         taken_back = {rival for of in known.values() for rival, verdict in of.items() if verdict == "contradict"}
-
-        def verdict_on(one: Memory) -> Verdict | None:
-            if decided.get(one.id) == "right":
-                return "right"
-            verdict = None if one.id in taken_back else then.get(one.id)
-            is_same = verdict == "wrong" or (was is not None and said(one.text_at(was.until)[1]) == said(one.answer))
-            return verdict if is_same and (verdict != "right" or said(one.answer) == said(before.answer)) else None
-
         for one in (each for each in others.values() if said(each.answer) != says):
-            if verdict := verdict_on(one):
+            verdict = None if one.id in taken_back else then.get(one.id)
+            if decided.get(one.id) == "right":
+                conflicts.judge(changed.pool, changed.id, one.id, "right")
+            elif was and verdict and _holds(verdict, one, was, before):
                 conflicts.judge(changed.pool, changed.id, one.id, verdict)
         conflicts.decide_alike(changed, copies, known)
         is_back = any((one.prompt, one.answer) == (changed.prompt, changed.answer) for one in changed.history)
@@ -271,37 +271,41 @@ class Curate:
     def decide(self, decision: ConflictDecision) -> None:
         """Note what a person says of two memories of one pool, and so of what contradicts in the same words.
 
-        What was written from a memory is stale once that was found wrong, and no more once this was taken back. Raises
-        `BadInput` for what are none of one pool.
+        What was written from a memory is stale once that was found wrong, and no more once this was taken back. So long
+        it wins over nothing of the other side. Raises `BadInput` for what are none of one pool.
         """
         one, other = (_get(self._pool().store, memory) for memory in decision.memories)
         if one.pool != other.pool or one.id == other.id:
             raise BadInput("Give two memories of one pool: no others can contradict each other.")
         conflicts = self._ranking.conflicts
         with self._pool.writing(alone_in=one.pool) as recall:
-            derived = Derived(recall, self._client)
+            derived, right = Derived(recall, self._client), decision.right
             pairs = self._alike(recall.store, one, other, dismissed=decision.undecided)
-            every = {each.id: each for pair in pairs for each in pair}
             carried = [pair for pair in pairs if decision.undecided and _is_carried(*pair)]
-            trashed = (copy.memory for each in every.values() for copy in derived.copies_in_trash(each, every))
-            told = {each.id: each for each in (*trashed, *every.values())}
+            again = self._worths.outdone(recall.store, pairs)
+            won = pairs if right == one.id else [(second, first) for first, second in pairs]
+            outdone = self._outdone(derived, won, again) if right else []
+            every = {each.id: each for pair in (*pairs, *again, *outdone) for each in pair}
+            copies = {name: derived.copies_in_trash(each, every) for name, each in every.items()}
+            told = {copy.memory.id: copy.memory for some in copies.values() for copy in some} | every
             were_wrong = {each.id for each in told.values() if derived.is_wrong(each)}
             recall.rewrite(self._worths.no_longer_confirmed(recall.store, pairs))
-            if decision.right is not None:
-                right = _get(recall.store, decision.right)
-                recall.rewrite([self._worths.confirmed(right, one, other)])
+            if right is not None:
+                recall.rewrite([self._worths.confirmed(_get(recall.store, right), one, other, outdone)])
+            for first, second in again:
+                conflicts.judge(one.pool, first.id, second.id, "right")
             if not decision.undecided:
                 verdict: Verdict = "confirmed" if decision.contradict else "dismissed"
-                if decision.right is not None:
-                    verdict = "right" if decision.right == one.id else "wrong"
-                for first, second in pairs:
-                    conflicts.judge(one.pool, first.id, second.id, verdict)
+                for first, second in won if right else pairs:
+                    conflicts.judge(one.pool, first.id, second.id, "right" if right else verdict)
             elif True not in [
                 conflicts.take_back(one.pool, a.id, b.id, have_changed=(a, b) in carried) for a, b in pairs
             ]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
-            for first, second in pairs:
-                derived.tell_trash(first, second, conflicts.rivals(one.pool, [first.id, second.id], dismissed=True))
+            for first, second in outdone:
+                conflicts.take_back(one.pool, first.id, second.id)
+            known = conflicts.rivals(one.pool, [*every], dismissed=True)
+            derived.tell_trash([*pairs, *again, *outdone], copies, known)
             derived.follow(told.values(), were_wrong)
             right_again = [name for name in every if name in were_wrong and not derived.is_wrong(every[name])]
             derived.show_again(by_ids(recall.store, right_again).values())
@@ -311,27 +315,45 @@ class Curate:
     def _compare_again(self, shown_again: Sequence[Memory]) -> None:
         self._send(after_return(self._pool().store, self._client, shown_again))
 
-    def _alike(self, store: Store, one: Memory, other: Memory, *, dismissed: bool) -> list[tuple[Memory, Memory]]:
+    def _outdone(self, derived: Derived, won: Sequence[Two], again: Collection[Two]) -> list[Two]:
+        """Pairs of which a person found the first right, or does `again` without this decision, and which it turns
+        round: the first lost now or was written from what did, the other one won or was written from that."""
+        losers = {loser.id: (winner, loser) for winner, loser in won}.values()
+        of_losers = {each.id: each for winner, loser in losers for each in derived.of(loser, "found wrong", winner)}
+        of_losers |= {loser.id: loser for _, loser in losers}
+        rivals = self._ranking.conflicts.rivals(won[0][0].pool, [*of_losers])
+        right = {(name, other) for name, of in rivals.items() for other, verdict in of.items() if verdict == "right"}
+        right |= {(first.id, second.id) for first, second in again if first.id in of_losers}
+        if not (right := right - {(loser.id, winner.id) for winner, loser in won}):
+            return []
+        of_winners = {winner.id: winner for winner, _ in won}
+        for winner in [*of_winners.values()]:
+            of_winners |= {each.id: each for each in derived.of(winner, "found wrong", shown=True)}
+        return [(of_losers[name], of_winners[other]) for name, other in right if other in of_winners]
+
+    def _alike(self, store: Store, one: Memory, other: Memory, *, dismissed: bool) -> list[Two]:
         """These two, and others of the same contradiction, as far as is known, or which answer the same questions.
 
         Where `dismissed`, also those of which a person said that both are right, and those that had said the same.
         """
-        is_same, known = said(one.answer) == said(other.answer), self._ranking.conflicts.rivals
+        if said(one.answer) == said(other.answer):
+            return [(one, other)]
         both = [sayings(each.answer) for each in (one, other)]
         these, those = ([*store.page(Where(pool=one.pool, saying=each), BATCH).memories] for each in both)
-        rivals_now = known(one.pool, [each.id for each in (*these, *those)] if dismissed else [])
-        for each in by_ids(store, {rival for of in rivals_now.values() for rival in of}).values():
+        rivals = self._ranking.conflicts.rivals(one.pool, [each.id for each in (*these, *those)], dismissed=dismissed)
+        left = {rival for of in rivals.values() for rival, verdict in of.items() if verdict != "dismissed"}
+        for each in by_ids(store, left).values() if dismissed else ():
             before = {said(was.answer) for was in each.history if was.decided}
             for like, some in ((one, these), (other, those)):
                 some += [each] * (said(like.answer) in before and each not in some)
-        ids = [each.id for each in these]
-        rivals = {} if is_same else known(one.pool, ids, dismissed=dismissed)
         asked = {each.id: said(each.prompt or "") for each in (one, other, *these, *those)}
         alike = [
             (each, of)
-            for each in (() if is_same else these)
+            for each in these
             for of in those
-            if of.id in rivals.get(each.id, ()) or (asked[each.id], asked[of.id]) == (asked[one.id], asked[other.id])
+            if of.id in rivals.get(each.id, ())
+            or each.id in rivals.get(of.id, ())
+            or (asked[each.id], asked[of.id]) == (asked[one.id], asked[other.id])
         ]
         pairs = [(one, other), *(pair for pair in alike if pair != (one, other))]
         return next(some for some in joined(pairs) if (one, other) in some)
@@ -353,6 +375,15 @@ def _is_carried(one: Memory, other: Memory) -> bool:
     """True if a person's word on two memories was said of an earlier text of one of them, and not of that of now."""
     by = [({said(was.answer) for was in a.history if b.id in was.decided}, a) for a, b in ((one, other), (other, one))]
     return any(texts and said(a.answer) not in texts for texts, a in by)
+
+
+def _holds(verdict: Verdict, one: Memory, was: Revision, before: Memory) -> bool:
+    """True if a verdict on a memory that says again what it `was`, beside another one, is so again.
+
+    That one won, or it says what it said then, and where it lost, what the memory said just `before`.
+    """
+    is_as_then = said(one.text_at(was.until)[1]) == said(one.answer)
+    return verdict == "wrong" or (is_as_then and (verdict != "right" or said(one.answer) == said(before.answer)))
 
 
 def _as_then(memory: Memory) -> Memory:

@@ -282,11 +282,12 @@ class Forgetting:
             derived = Derived(recall, self._client)
             for one, item in back.items():
                 lost |= {copy.id: copy for copy in self._worths.put_back(recall.store, came[one], item)}
+                recall.rewrite(self._worths.decided_then(recall.store, item))
                 self._trash.tell_rivals(item)
             lost |= self._trash.lost_to(back)
             stale = by_ids(recall.store, {one for item in back.values() for one in item.made_stale})
             derived.no_longer_stale(stale.values(), back, "forgotten")
-            derived.follow((lost | came).values(), were_wrong)
+            derived.follow((lost | came).values(), were_wrong, is_back=True)
         self._ranking.note(self._pool().store, back.keys())
         self._compare([*came.values(), *derived.shown_again])
         self._ask_for_concepts(found)

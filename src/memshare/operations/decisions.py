@@ -1,14 +1,17 @@
-"""Decisions of people: memories that contradict each other, promotions to another pool, and whom to trust."""
+"""Decisions of people: memories that contradict each other or are wrong, promotions to another pool, whom to trust."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cmp_to_key
 from statistics import fmean
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
+
+from pydantic import Field
 
 from memshare.client.errors import Conflict, NotFound
 from memshare.client.pools import contradictions, encoder_in_use
@@ -23,11 +26,16 @@ from memshare.client.rest.calls.decisions import (
     View,
     ViewsReply,
 )
+from memshare.client.rest.calls.journeys import JourneyReply
+from memshare.client.rest.calls.memories import Hidden, Memories
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, audit
+from memshare.operations.journeys import own_journey
 from memshare.operations.memories import get
+from memshare.operations.opinions import MOST, note_hidden
 from memshare.operations.retrievers import PoolPath
-from memshare.operations.serving import serves
+from memshare.operations.serving import DESTROYS, serves, tool
+from memshare.operations.sharing import give_feedback
 from memshare_broker.errors import BadInput
 from memshare_broker.wire.forms import Label, Written
 from memshare_memory.belief.lift import memory_lift
@@ -35,10 +43,10 @@ from memshare_memory.belief.promotions import Promotions, Proposal, Said, promot
 from memshare_memory.belief.trust import Standings, Trust, decided, standings_key
 from memshare_memory.belief.trust import decide as note_trust
 from memshare_memory.contradictions import Strength, same_question
-from memshare_memory.curate.requests import ConflictDecision, Forget, TrashRequest
+from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, TrashRequest
 from memshare_memory.door.messages import JudgedMemory, SearchRequest
-from memshare_memory.memory import UNTRIED, Credibility, Memory, said
-from memshare_memory.people import refuse_wrong
+from memshare_memory.memory import UNTRIED, Credibility, Memory, said, sayings
+from memshare_memory.people import WrongAnswer, least_alike, note_wrong, refuse_wrong, words_that_hide
 from memshare_memory.stores.store import Where
 
 LOOKED_AT = 100  # memories, the nearest to a question
@@ -71,6 +79,54 @@ def decide_conflict(backend: Backend, caller: Caller, form: ConflictDecision) ->
         undecided=form.undecided,
     )
     return form
+
+
+@tool(Memories.call_wrong, "call_wrong", "Call a memory wrong", "curate", DESTROYS)
+@serves(Memories.call_wrong, "WrongForm", right="curate", decides=True, why="It is closed on Tuesdays by now.")
+def call_wrong(
+    backend: Backend,
+    caller: Caller,
+    memory_id: Annotated[UUID, Field(description="from `recall` or `search_memories`")],
+    why: Annotated[Label | None, Field(description="the reason, for whoever reads it or brings it in again")] = None,
+) -> Hidden:
+    """Hide a memory that is wrong, and what says the same, for everybody; it cannot be brought in again. Only when the
+    user says that it is wrong."""
+    memory = get(backend, caller, memory_id).memory
+    if journey := _made_by(backend, caller, memory):
+        give_feedback(backend, caller, journey=journey.id, reward=0.0)
+    with backend.reaching():
+        words = {one.journey: one for one in words_that_hide(backend.redis, memory)}
+    name = journey.id if journey and journey.id in words else ""  # of another one a word is said of the memory alone
+    about = {"by": caller.name, "journey": name, "why": why or "", "curated": True, "hides": True, "pool": memory.pool}
+
+    def hide(one: Memory, copy_of: UUID | None = None) -> None:
+        whose = {"memory": one.id, "prompt": one.prompt or one.answer, "submitter": one.submitter, "copy_of": copy_of}
+        with backend.reaching():
+            note_wrong(backend.redis, one.answer, WrongAnswer.model_validate(about | whose))
+        backend.client.memories.edit(Edit(id=one.id, by=caller.name, status="hidden"))
+
+    said_first = words.get(name)
+    if said_first is None or said_first.copy_of or (why and said_first.by == caller.name):
+        hide(memory)
+    prompt, where = memory.prompt or memory.answer, Where(memory.pool, status="active", saying=sayings(memory.answer))
+    found = backend.client.memories.search(SearchRequest(text=prompt, k=MOST, where=where))
+    least, its = least_alike(memory.answer), said(prompt)
+    copies = [one.memory for one in found if one.similarity >= least or said(one.memory.prompt or prompt) == its]
+    if name:  # so that they are shown again when that is taken back
+        note_hidden(backend, caller, own_journey(backend, caller, name), [one.id for one in copies], hidden=True)
+    for one in copies:
+        hide(one, memory_id)
+    audit(caller, "call wrong", memory_id=memory_id, pool=memory.pool, hidden=1 + len(copies))
+    return Hidden(ids=(memory_id, *(one.id for one in copies)))
+
+
+def _made_by(backend: Backend, caller: Caller, memory: Memory) -> JourneyReply | None:
+    """The journey whose answer a memory was kept from, if that is known, and the memory still says it."""
+    with suppress(NotFound):
+        journey = own_journey(backend, caller, memory.task_id) if memory.task_id else None
+        if journey and journey.memory_id == memory.id and said(journey.answer or "") == said(memory.answer):
+            return journey
+    return None
 
 
 @serves(ConflictCalls.views, "ViewsForm", right="recall")
@@ -208,7 +264,8 @@ def decide_promotion(
     new, gone = promoted(found[0].memory.memory, proposal, caller.name), list[UUID]()
     if decision == "promote" and not memories.judge([new.id]):
         with backend.reaching():
-            refuse_wrong(backend.redis, [(new.answer, new.pool, new.prompt)])
+            given = [(new.answer, new.pool, new.prompt)]
+            refuse_wrong(backend.redis, given, lambda text: memories.embed(text).unpack())
         memories.restore([new])
     elif decision == "take back":
         # What the pool had before stays there.

@@ -333,7 +333,7 @@ def _reply(backend: Backend, judged: JudgedMemory) -> MemoryReply:
         lost_to=judged.lost_to,
         won_over=judged.won_over,
         both_right=judged.both_right,
-        called_wrong=CalledWrong(by=wrong.by, journey=wrong.journey) if wrong else None,
+        called_wrong=CalledWrong(**wrong.model_dump(include={*CalledWrong.model_fields})) if wrong else None,
     )
 
 

@@ -218,17 +218,39 @@ def _written_from(memory: Memory, known: Mapping[UUID, _Source]) -> set[UUID]:
     return found
 
 
+def _of_originals(look: Look, found: Sequence[Contradiction], known: Mapping[UUID, _Source]) -> Iterator[Contradiction]:
+    """The contradictions of what people brought in that nobody compared, but only what was written from it.
+
+    A memory that repeats just one of these stands for that.
+    """
+
+    def original(one: Memory) -> UUID:
+        of = [known[each] for each in _written_from(one, known) if known[each].stands]
+        own = [each.memory for each in of if each.memory.is_a_persons and each.memory.pool == one.pool]
+        repeated = [each.id for each in own if _repeats(one, each)]
+        return repeated[0] if len(repeated) == 1 else one.id
+
+    claims = {frozenset(original(each.memory) for each in one.memories): one.claims for one in found}
+    compared = {frozenset(each.memory.id for each in one.memories) for one in found}
+    left = [names for names in claims.keys() - compared if len(names) == 2]
+    judged = {one.memory.id: one for one in look.backend.client.memories.judge([*frozenset().union(*left)])}
+    for names in (each for each in left if each <= judged.keys()):
+        older, younger = sorted(map(judged.__getitem__, names), key=lambda one: one.memory.created)
+        if younger.memory.id not in older.both_right:
+            yield Contradiction(memories=(older, younger), claims=claims[names])
+
+
 def _conflicts(look: Look) -> Iterator[Need]:
     found = contradictions(look.backend.client.memories, look.pools)
     sides = {each.memory.id: _Source(each.memory, False, each.lost_to) for one in found for each in one.memories}
     known = _with_sources(look.backend, sides)
     denying: defaultdict[tuple[str, str], set[UUID]] = defaultdict(set)
     of_two: defaultdict[tuple[str, ...], dict[tuple[UUID, ...], Contradiction]] = defaultdict(dict)
-    for one in found:
+    for side, against in (two for one in found for two in permutations(each.memory for each in one.memories)):
+        denying[side.pool, said(against.answer)].add(side.id)
+    for one in (*found, *_of_originals(look, found, known)):
         two = [each.memory for each in one.memories]
         of_two[two[0].pool, *sorted(said(each.answer) for each in two)][tuple(each.id for each in two)] = one
-        for side, against in permutations(two):
-            denying[side.pool, said(against.answer)].add(side.id)
 
     def held(ids: Collection[UUID], view: str, denied: str) -> tuple[int, bool]:
         """The number of submitters who say a view with these memories, and whether a person gave it so.

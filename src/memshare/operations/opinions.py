@@ -163,10 +163,13 @@ def _shown_without_word(backend: Backend, caller: Caller, memory: Memory) -> UUI
         its = [one for one in words if one.memory == memory.id]
         if any(one.hides for one in its):
             return memory.id
-        for one in (each for each in words if each.journey and each.bars(memory.pool, memory.prompt)):
-            note_wrong(backend.redis, memory.answer, one.model_copy(update={"memory": memory.id, "hides": True}))
-            also = noted(backend.redis, one.journey, ALSO_HID) or ()  # so that it ends with that word
-            note(backend.redis, one.journey, ALSO_HID, [*also, str(memory.id)])
+        for one in (each for each in words if each.bars(memory.pool, memory.prompt)):  # so that it ends with that word
+            of = one.copy_of or (None if one.journey else one.memory)
+            now = {"memory": memory.id, "hides": True, "copy_of": of}
+            note_wrong(backend.redis, memory.answer, one.model_copy(update=now))
+            if one.journey:
+                also = noted(backend.redis, one.journey, ALSO_HID) or ()
+                note(backend.redis, one.journey, ALSO_HID, [*also, str(memory.id)])
             return memory.id
     backend.client.memories.edit(Edit(id=memory.id, by=caller.name, status="active"))
     with backend.reaching():  # the words that count for their submitter's tasks alone
@@ -200,7 +203,7 @@ def note_hidden(
     for one in there if not hidden else ():
         with backend.reaching():
             words = [each for each in wrong_answers(backend.redis, one.answer) if each.memory == one.id]
-            others = [each for each in words if each.journey not in ("", journey.id)]
+            others = [each for each in words if each.journey != journey.id]
             if any(each.hides for each in others):
                 no_longer_wrong(backend.redis, one.answer, one.id)
                 for each in others:
@@ -234,7 +237,7 @@ def standing(backend: Backend, memory: UUID | None) -> str:
         with backend.reaching():
             words = [word for word in wrong_answers(backend.redis, one.answer) if word.pool == one.pool]
         for word in sorted(words, key=lambda word: (word.memory != one.id, not word.hides)):
-            return f" {word.by} called the same answer wrong (journey {word.journey or 'unknown'}), and that stands."
+            return f" {word.by} called the same answer wrong ({word.of}), and that stands."
     return ""
 
 

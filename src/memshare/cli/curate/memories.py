@@ -80,9 +80,9 @@ def show(memory_id: MemoryId, as_json: Json = False) -> None:
     if memory.status == "hidden" and memory.why_hidden:
         console.print(styled(("Hidden", "yellow"), f": {memory.why_hidden}."))
     if (wrong := judged.called_wrong) is not None:
-        console.print(
-            styled(("Hidden", "yellow"), f": {wrong.by} called its answer wrong (task {wrong.journey or '–'}).")
-        )
+        of = f" (task {wrong.journey})" if wrong.journey else f" (memory {wrong.copy_of})" if wrong.copy_of else ""
+        because_of = f": {wrong.why}" if wrong.why else ""
+        console.print(styled(("Hidden", "yellow"), f": {wrong.by} called its answer wrong{of}{because_of}."))
     if memory.source:
         console.print(f"Read in {memory.source}.")
     if memory.status == "stale":

@@ -112,8 +112,7 @@ def in_field(text: str | None) -> Markup:
 
 def short(text: str | None, width: int = 120) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join((text or "").split())
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return cut(" ".join((text or "").split()), width)
 
 
 def cut(text: str | None, length: int = 600) -> str:
@@ -167,11 +166,6 @@ def moment(seconds: float | None) -> str:
     return "–" if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def words(name: str) -> str:
-    """A name with spaces in place of underscores."""
-    return name.replace("_", " ")
-
-
 def counted(count: int, one: str, more: str | None = None) -> str:
     """A number with its noun."""
     return f"{count:,} {one if count == 1 else more or one + 's'}"
@@ -186,7 +180,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, words, counted):
+    for function in (in_field, short, cut, short_id, number, signed, percent, ago, lasting, moment, counted):
         made.filters[function.__name__] = function
     made.filters["labelled"] = labelled
     made.globals |= {"OFFLINE": OFFLINE, "MEANINGS": MEANINGS, "STATES": STATES, "OUTCOMES": OUTCOMES, "MENU": MENU}

@@ -128,11 +128,9 @@ class Site:
                 except MemshareError as error:
                     done = self._form_again(request, path, caller, fields, error)
                 self._needs.look_again()
-                return (
-                    self._page(request, caller, done)
-                    if isinstance(done, Screen)
-                    else self._turned(request, caller, done)
-                )
+                if isinstance(done, Screen):
+                    return self._page(request, caller, done)
+                return self._turned(request, caller, done)
 
             return await run_in_threadpool(self._guarded, request, caller, answer)
 

@@ -211,6 +211,22 @@ def test_one_look_is_for_all_statements_that_a_rejected_answer_follows(
     assert all(look == {*ids} for look in looks)
 
 
+@pytest.mark.parametrize("asked", [None, "Where is the spare key?"])
+@pytest.mark.parametrize("score", [5, 95])
+def test_a_grade_is_none_of_what_the_answer_contradicts(
+    recall: Recall, settle: SettleStage, ranking: CredibilityRanking, asked: str | None, score: float
+) -> None:
+    memory = remembered(asked, answer="The spare key hangs in the workshop.")[0]
+    recall.store.put([(memory, recall.vectors([memory])[0])])
+    answer = "The spare key hangs in the kitchen."
+
+    settle.run("1", graded(recall, "Where is the spare key?", answer, journey="1", score=score, shown=[memory.id]))
+
+    assert p_of(ranking, memory) == pytest.approx(ALPHA)
+    assert [arm.credits for arm in ranking.arms.of("poem", [memory.id])] == [0]
+    assert by_ids(recall.store, [memory.id])[memory.id].confirmed is None
+
+
 def test_a_memory_whose_tasks_are_hard_is_still_shown_if_it_helps_and_not_if_it_harms(
     recall: Recall, settle: SettleStage, ranking: CredibilityRanking, redis_client: redis.Redis
 ) -> None:

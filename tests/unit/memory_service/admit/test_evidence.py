@@ -87,6 +87,17 @@ def test_of_an_answer_that_followed_nothing_or_scored_as_usual_nothing_is_said(
     assert waiting(redis_client) == []
 
 
+@pytest.mark.parametrize("score", [0, 100])
+def test_a_grade_says_nothing_of_a_pair_that_the_answer_contradicts(
+    recall: Recall, settle: SettleStage, redis_client: redis.Redis, score: float
+) -> None:
+    key = remember(recall, "The spare key hangs in the workshop")
+
+    run(settle, recall, "The spare key hangs in the kitchen", [key], score)
+
+    assert waiting(redis_client) == []
+
+
 def test_the_first_task_of_a_kind_says_that_it_was_accepted_and_no_more_for_nothing_is_usual_yet(
     recall: Recall, settle: SettleStage, redis_client: redis.Redis
 ) -> None:

@@ -187,11 +187,12 @@ def test_a_memory_that_the_next_pool_has_is_not_written_again(
     assert [one.became for one in Promotions(redis_client).every()] == [there]
 
 
+@pytest.mark.parametrize("prompt", ["What floats?", "What floats there?"])
 def test_a_memory_that_was_called_wrong_in_the_next_pool_is_not_written_there(
-    recall: Recall, helps: Helps, redis_client: redis.Redis
+    recall: Recall, helps: Helps, redis_client: redis.Redis, prompt: str
 ) -> None:
     memory = stored(recall, "mine/ada")
-    about = {"memory": UUID(int=1), "pool": "team", "prompt": "What floats?", "submitter": "eve", "by": "cleo"}
+    about = {"memory": UUID(int=1), "pool": "team", "prompt": prompt, "submitter": "eve", "by": "cleo"}
     note_wrong(redis_client, ANSWER, WrongAnswer(curated=True, **about))
 
     for number in (1, 2):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import redis
@@ -20,7 +21,7 @@ from memshare_memory.curate.curate import Curate
 from memshare_memory.curate.forgetting import Forgetting
 from memshare_memory.curate.requests import ConflictDecision, Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.memory import Memory
-from memshare_memory.people import WrongAnswer, barred, no_longer_wrong, note_wrong, wrong_answers
+from memshare_memory.people import WrongAnswer, each_barred, no_longer_wrong, note_wrong
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import Recall
 from memshare_memory.recall.retriever import Adapter, Retriever
@@ -239,13 +240,18 @@ def test_nobody_brings_in_what_was_called_wrong(
         (f"{QUESTION} now", "On Mondays.", True),  # few words, which may be right for another question
     ],
 )
-def test_nobody_brings_in_what_was_called_wrong_for_a_like_question(
+def test_nothing_is_brought_in_or_edited_to_say_what_was_called_wrong_for_a_like_question(
     curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, prompt: str, answer: str, is_taken: bool
 ) -> None:
     call_wrong(wrote(QUESTION, answer))
+    other = wrote(prompt, TUESDAYS)
 
-    with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
-        curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)])
+    for act in (
+        lambda: curate.add([NewMemory(pool="poem", prompt=prompt, answer=answer)]),
+        lambda: curate.edit(Edit(id=other.id, answer=answer)),
+    ):
+        with nullcontext() if is_taken else pytest.raises(BadInput, match="'cleo'"):
+            act()
 
 
 def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_meanwhile(
@@ -279,12 +285,12 @@ def test_an_answer_under_way_is_stale_where_what_it_follows_was_called_wrong_mea
     ],
 )
 def test_an_answer_is_wrong_with_any_ends_and_a_point_that_it_begins_with_says_something(
-    redis_client: redis.Redis, wrong: str, other: str, *, is_wrong: bool
+    redis_client: redis.Redis, recall: Recall, wrong: str, other: str, *, is_wrong: bool
 ) -> None:
     memory, _ = remembered(QUESTION, answer=wrong)
     note_wrong(redis_client, wrong, word_on(memory))
 
-    assert bool(barred(wrong_answers(redis_client, other), "poem", QUESTION)) == is_wrong
+    assert any(each_barred(redis_client, [(other, "poem", QUESTION)], partial(recall.vector, None))) == is_wrong
 
 
 def compare(pool: Pool, client: redis.Redis, one: Memory, other: Memory) -> None:
@@ -759,3 +765,66 @@ def test_an_edit_of_a_wrong_answer_and_its_undo_leave_what_a_person_kept(
         curate.edit(Edit(id=wrong.id, answer=answer))
 
     assert statuses(curate, wrong, child) == ["hidden", "active"]
+
+
+@pytest.mark.parametrize(("right", "wrong"), [("x", "Y"), ("X", "y"), ("x", "y")])
+def test_who_decides_the_originals_decides_what_was_written_from_them_and_takes_both_back(
+    curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory], right: str, wrong: str
+) -> None:
+    both = {"X": wrote(QUESTION, MONDAYS), "Y": wrote(f"{QUESTION} now", TUESDAYS)}
+    both |= {one.lower(): wrote(f"{QUESTION}, {one} asks", f"So: {of.answer}", of) for one, of in [*both.items()]}
+    links = Conflicts(redis_client)
+
+    def now() -> tuple[set[str], list[str]]:
+        lost = links.wrong("poem", [each.id for each in both.values()])
+        return {name for name, each in both.items() if each.id in lost}, statuses(curate, *both.values())
+
+    say(curate, both[right], both[right], both[wrong])
+    before = now()
+
+    for _ in range(2):
+        say(curate, both["Y"], both["X"], both["Y"])
+        assert now() == ({"X"}, ["active", "active", "stale", "active"])
+
+    say(curate, None, both["X"], both["Y"])
+    assert now() == before
+    say(curate, both["X"], both["X"], both["Y"])
+    assert now() == ({"Y", wrong}, ["active", "active", "active", "stale"])
+
+
+def test_a_decision_outlives_that_the_right_one_lay_in_the_trash_while_the_other_was_edited(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    links = Conflicts(redis_client)
+    say(curate, right, wrong, right)
+    forgetting.forget(Forget(ids=(right.id,)))
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    forgetting.restore(RestoreForgotten(ids=(right.id,)))
+    assert links.wrong("poem", [wrong.id]) == set()
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert links.wrong("poem", [wrong.id]) == {wrong.id}
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_what_a_person_kept_stays_so_when_what_it_rests_on_or_what_that_lost_to_comes_out_of_the_trash(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory], *, is_source: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    if is_source:
+        forgetting.forget(Forget(ids=(wrong.id,)))
+        note_wrong(redis_client, MONDAYS, word_on(wrong))
+        forgetting.follow([wrong.id])
+    else:
+        say(curate, right, wrong, right)
+    assert statuses(curate, child) == ["stale"]
+    curate.edit(Edit(id=child.id, status="active"))
+    if not is_source:
+        forgetting.forget(Forget(ids=(right.id,)))
+
+    forgetting.restore(RestoreForgotten(ids=(wrong.id if is_source else right.id,)))
+
+    assert statuses(curate, child) == ["active"]

@@ -176,7 +176,7 @@ def test_what_was_called_wrong_for_that_prompt_is_left_out_and_named_and_the_res
     [why] = told["why"]
     assert (told["new"], told["left_out"], told["refused"]) == (2, 1, [])
     assert why.startswith(
-        f"line {1 + is_table}, 'What has hands?': This answer was called wrong by 'cora' (journey 't1'), so it is not"
+        f"line {1 + is_table}, 'What has hands?': This answer was called wrong by 'cora' (journey t1), so it is not"
     )
     assert {prompt for prompt, _ in in_pool(memory)} == {"What strikes?", "What runs?"}
 

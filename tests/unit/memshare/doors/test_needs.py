@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import pytest
 import redis
 from fastapi.testclient import TestClient
 
@@ -25,7 +26,7 @@ from memshare_memory.belief.promotions import note_used
 from memshare_memory.contradictions import Conflicts
 from memshare_memory.curate.requests import Edit, Forget, NewMemory
 from memshare_memory.door.client import MemoryClient
-from memshare_memory.memory import Cause, Memory, memory_id
+from memshare_memory.memory import Cause, Memory, Verdict, memory_id
 from memshare_scorer.recheck import RECHECKS, Recheck
 from tests.unit.memshare.doors.conftest import Tokened, bodies, bury
 
@@ -633,7 +634,27 @@ def test_what_repeats_a_persons_memory_in_other_words_is_not_outdone_by_another_
         [child] = answers(memory, source, "ada")
         Conflicts(redis_client).judge("logic", other, child, "contradict")
 
-    assert [one["better"] for one in here.get("/v1/needs").json()["needs"]] == [None, None]
+    found = here.get("/v1/needs").json()["needs"]
+    assert [one["better"] for one in found] == [None, None, None]
+    assert ids_of(found[0]) == {str(first), str(second)}, "that of the two that these were written from"
+
+
+@pytest.mark.parametrize("what", ["contradict", "right"])
+def test_two_that_contradict_as_what_was_written_from_one_does_are_decided_themselves(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis, what: Verdict
+) -> None:
+    first, second = stated(memory, "The whirlpool is open until 22:00.", "The whirlpool is open until 23:00.")
+    Conflicts(redis_client).judge("logic", second, answers(memory, first, "ada")[0], what)
+    two = {"memories": [str(first), str(second)]}
+
+    def asked() -> list[set[str]]:
+        return [ids_of(one) for one in here.get("/v1/needs").json()["needs"] if one["kind"] == "conflict"]
+
+    assert set(two["memories"]) in asked()
+    here.post("/v1/conflicts", json={**two, "contradict": False})
+    assert set(two["memories"]) not in asked(), "both are right"
+    here.post("/v1/conflicts", json={**two, "right": str(first)})
+    assert asked() == []
 
 
 def test_no_two_cards_recommend_what_speaks_against_each_other(
@@ -646,8 +667,6 @@ def test_no_two_cards_recommend_what_speaks_against_each_other(
 
     better = [one["better"] for one in here.get("/v1/needs").json()["needs"]]
 
-    assert [one and memory.get(UUID(one)).answer for one in sorted(better, key=bool)] == [
-        None,
-        None,
-        "You can bathe: The whirlpool is open until noon.",
+    assert [memory.get(UUID(one)).answer for one in better if one] == [
+        "You can bathe: The whirlpool is open until noon."
     ]

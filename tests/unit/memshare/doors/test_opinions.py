@@ -263,7 +263,7 @@ def test_what_two_called_wrong_stays_hidden_and_barred_while_a_word_stands(
 
     assert done["hidden"] == (str(kept) if (first, says) != ("t2", "a light") else None)
     assert memory.get(kept).status == "hidden"
-    word = {"by": "bob" if second == "t2" else "cora", "journey": second}
+    word = {"by": "bob" if second == "t2" else "cora", "journey": second, "why": "", "copy_of": None}
     assert dana.get(f"/v1/memories/{kept}").json()["called_wrong"] == word
     assert word["by"] in dana.post("/v1/memories", json=GIVEN).json()["detail"]
     listed = dana.post("/v1/memories/search", json={"text": PROMPT, "status": "found wrong"}).json()["memories"]

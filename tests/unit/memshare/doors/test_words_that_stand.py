@@ -17,6 +17,7 @@ from memshare_memory.belief.promotions import Promotions
 from memshare_memory.curate.requests import Edit, Forget, NewMemory, RestoreForgotten
 from memshare_memory.door.client import MemoryClient
 from memshare_memory.memory import Memory
+from memshare_memory.people import WrongAnswer, note_wrong
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.pages.journey_records import PROMPT, answered, graded, record, text_of
 from tests.unit.memshare.doors.pages.test_opinion import ended, hide_all, said_on_the_page
@@ -136,6 +137,18 @@ def test_what_was_called_wrong_is_promoted_to_no_pool_where_it_was(
     assert memory.stats().by_pool == {"mine/ada": 1}
     said_on_the_page(here, "undecided")
     assert promote() == 200
+
+
+def test_what_was_called_wrong_for_a_like_question_is_not_promoted(
+    here: TestClient, memory: MemoryClient, redis_client: redis.Redis
+) -> None:
+    [own, _] = remembered("What floats?", answer="A buoy with a red lamp.", pool="mine/ada", task_id="t8", score=90)
+    memory.restore([own])
+    assert Promotions(redis_client).note(own, Spaces(pools=("mine/ada", "logic"), helped=1), "ada", "x", checked=False)
+    word = WrongAnswer(memory=own.id, pool="logic", prompt="What floats there?", submitter="eve", curated=True)
+    note_wrong(redis_client, own.answer, word)
+
+    assert here.post(f"/v1/promotions/{own.id}", json={"decision": "promote"}).status_code == 409
 
 
 def test_an_answer_that_was_called_wrong_is_not_used_again(here: TestClient, backend: Backend) -> None:

@@ -132,6 +132,12 @@ class Forgotten(Message):
     ids: tuple[UUID, ...]
 
 
+class Hidden(Message):
+    """Memories that are hidden now: the one that was called wrong, and those that say the same."""
+
+    ids: tuple[UUID, ...]
+
+
 class RefusedLine(Message):
     """A line of a file that cannot be brought in; without a number, the file itself."""
 
@@ -283,6 +289,14 @@ class Memories(Calls[Asked]):
 
         One that was written from what a person found wrong stays stale where the grade does not know what is right, as
         that of a program. While one is being graded, asking again hands nothing in. You pay for it.
+        """
+
+    @call("call_memory_wrong", "POST", "/v1/memories/{memory_id}/wrong")
+    def call_wrong(self, memory_id: UUID | str, *, why: str | None = None) -> Hidden:
+        """Hide a memory that is wrong, and what says the same: that is not brought in for a like prompt again (409).
+
+        What was written from it is stale. Of what a task wrote it is a word on its journey's answer, taken back with
+        that; else the status "active" takes it back, of the copies, too.
         """
 
     @call("delete_memory", "DELETE", "/v1/memories/{memory_id}", repeatable=False)

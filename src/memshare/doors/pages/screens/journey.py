@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from memshare.client.errors import Forbidden, NotFound
@@ -30,8 +30,7 @@ from memshare_memory.memory import Memory
 LIKE = 0.5  # cosine of the prompts of a task and of a memory that may answer it
 
 
-@dataclass(frozen=True)
-class MemoryShown:
+class MemoryShown(NamedTuple):
     """A memory that was shown, with what the task and it have in common; `found` is None where it is gone."""
 
     shown: Shown
@@ -51,8 +50,7 @@ class MemoryShown:
     follows: bool
 
 
-@dataclass(frozen=True)
-class _Sought:
+class _Sought(NamedTuple):
     """Result of looking for a memory: in the pool, in the trash, or why in neither."""
 
     found: MemoryReply | None = None
@@ -112,8 +110,7 @@ REWARDS = {"right": 1.0, "wrong": 0.0}
 HIDDEN = "The memory that says so is hidden: no task is shown it."
 
 
-@dataclass(frozen=True)
-class OpinionShown:
+class OpinionShown(NamedTuple):
     """An opinion on an answer: whose it is, and which of the memories shown it was told of."""
 
     by: str
@@ -160,8 +157,7 @@ ENDED = {hop.name: hop.ended for hop in HOPS}
 USUAL = (ANSWER.name, SCORE.name, SETTLE.name)
 
 
-@dataclass(frozen=True)
-class HopShown:
+class HopShown(NamedTuple):
     """A hop on the line: when it ended, and how many seconds after the one before."""
 
     name: str
@@ -169,8 +165,7 @@ class HopShown:
     after: float | None
 
 
-@dataclass(frozen=True)
-class Cost:
+class Cost(NamedTuple):
     """Usage of a hop, and its cost; None where its model has no price."""
 
     hop: str
@@ -179,8 +174,7 @@ class Cost:
     money: float | None
 
 
-@dataclass(frozen=True)
-class StepShown:
+class StepShown(NamedTuple):
     """A step of the reasoning agent, with the steps that it called."""
 
     step: Step

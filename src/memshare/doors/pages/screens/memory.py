@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 from uuid import UUID
 
 from memshare.client.errors import NotFound, Stale
@@ -13,7 +13,7 @@ from memshare.client.rest.calls.memories import MemoryReply
 from memshare.doors.pages.render import counted
 from memshare.doors.pages.screens.pool import CONDITIONS, HERE, SHOWN
 from memshare.doors.pages.visit import PAGES, Done, Screen, Visit
-from memshare.operations.decisions import promoted_from, submitter_of, views
+from memshare.operations.decisions import call_wrong, promoted_from, submitter_of, views
 from memshare.operations.forms import PageForm
 from memshare.operations.journeys import own_journey
 from memshare.operations.memories import changes, edit, forget, get, preview, restore, whole_id
@@ -80,8 +80,6 @@ def _before_forgetting(visit: Visit, ids: Iterable[UUID], back: str) -> Screen:
 
 def _chosen(visit: Visit) -> list[UUID]:
     chosen = visit.ids("id")
-    if not chosen:
-        raise BadInput("No memory was chosen: tick those that you mean first.")
     if len(chosen) > SHOWN:
         raise BadInput(f"{len(chosen)} memories were chosen; at most {SHOWN} are taken at once.")
     return chosen
@@ -177,7 +175,22 @@ def set_status(visit: Visit) -> Done:
     said = f"It is neither hidden nor stale.{lost}" if lost else SAID[now.memory.status]
     if wrong and now.memory.status == "active":
         said += standing(visit.backend, memory_id) or f" What {wrong.by} called wrong may be remembered again."
-    return Done(back or f"/memories/{memory_id}", said, back_to(now, before.memory.status, back, journeys))
+    undo = back_to(now, before.memory.status, back, journeys)
+    if wrong and undo and not journeys:  # it was said of the memory itself
+        undo = f"/memories/{memory_id}/wrong?{urlencode({'why': wrong.why, 'back': back})}"
+    return Done(back or f"/memories/{memory_id}", said, undo)
+
+
+@PAGES.action("/memories/{id}/wrong")
+def call_it_wrong(visit: Visit) -> Done:
+    """Call what a memory says wrong."""
+    memory_id, back = _id(visit), visit.back
+    ids = visit.ask("The word", call_wrong, memory_id, why=visit.field("why") or None).ids
+    now = get(visit.backend, visit.caller, memory_id)
+    said = f"Hidden, as it is wrong, with what says the same: {counted(len(ids), 'memory', 'memories')}."
+    name = now.called_wrong.journey if now.called_wrong else ""
+    undo = f"/journeys/{quote(name, safe='')}/feedback?answer=undecided" if name else back_to(now, "active", back)
+    return Done(back or f"/memories/{memory_id}", f"{said} It is not brought in again.", undo)
 
 
 def back_to(now: MemoryReply, before: Status, back: str, journeys: Sequence[str] = ()) -> str:

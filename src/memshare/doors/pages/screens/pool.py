@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from pydantic import JsonValue
@@ -41,8 +41,7 @@ MOST_FOUND = 100  # memories of a search
 PAGE = 500  # memories read at once
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A memory of the list, and how near it is to what was searched."""
 
     memory: Memory

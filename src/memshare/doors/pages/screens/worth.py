@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote
 
 from memshare.client.journey import Journey
@@ -29,8 +29,7 @@ LAST = {"": "all", "7": "a week", "1": "a day"}
 """Days that the chart shows → what they are called."""
 
 
-@dataclass(frozen=True)
-class ComparedRankings:
+class ComparedRankings(NamedTuple):
     """Memories found for a query, as ranked by the encoder alone and as ranked by the retriever now."""
 
     before: Sequence[FoundMemory]

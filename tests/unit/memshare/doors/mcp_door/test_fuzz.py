@@ -20,7 +20,7 @@ from memshare.doors.server import rest_app
 from memshare.operations.backend import Backend
 
 EXAMPLES = 250
-TOOLS = ("recall", "offer", "feedback", "ask_agent", "search_memories", "forget", "nothing")
+TOOLS = ("recall", "offer", "feedback", "ask_agent", "search_memories", "forget", "call_wrong", "nothing")
 METHODS = ("tools/list", "resources/read", "resources/list", "resources/templates/list", "initialize", "ping", "x")
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 NOBODY = "00000000-0000-0000-0000-000000000000"
