@@ -84,15 +84,15 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     return GiveUp(message, by_code or by_words or _LASTING.get(status, "refused"))
 
 
-ENDS = "/v1/chat/completions"  # of the path at which models are asked
+CALLS = "/chat/completions"  # the path of calls, below the address
 
 
 def _of_path(model: str, words: str, error: Exception, response: httpx2.Response) -> str:
     """A hint where a server says that it has no such path, and not that it has no such model."""
     request = getattr(error, "request", None)
-    path = request.url.path if isinstance(request, httpx2.Request) else ENDS
-    is_usual = path.endswith(ENDS) and not path.removesuffix("/chat/completions").endswith("/chat/completions")
-    if response.status_code != 404 or is_usual or model.partition(":")[2] in words:
+    path = request.url.path if isinstance(request, httpx2.Request) else ""
+    is_odd = path.endswith(CALLS) and not path.removesuffix(CALLS).endswith("/v1")
+    if response.status_code != 404 or not is_odd or model.partition(":")[2] in words:
         return ""
     return f" (there is no {path}: OPENAI_BASE_URL should end in /v1)"
 
