@@ -103,7 +103,8 @@ def unreachable(url: str, error: Exception) -> Unreachable:
         busy = "It is there, but stopped or busy: look at its process and its log. Then everything goes on by itself."
         return Unreachable(f"Redis does not answer at {address(url)}. {busy}")
     start = (
-        "Start `memshare up`, or set MEMSHARE_REDIS_URL to a running Redis."
+        "Start `memshare up`. Where one runs in another folder, set MEMSHARE_DATA to that, or MEMSHARE_REDIS_URL to a "
+        "Redis that runs."
         if url.startswith("unix:")
         else "Start that Redis, or set MEMSHARE_REDIS_URL to one that runs."
     )

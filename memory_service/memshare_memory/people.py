@@ -224,6 +224,8 @@ def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]
     """Reasons why answers, each with its pool and prompt, are not brought in, as words on such a prompt stand; empty
     where none does."""
     known = wrong_by_saying(client, (answer for answer, *_ in given))
+    if not known:
+        return [""] * len(given)
 
     def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
         for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):

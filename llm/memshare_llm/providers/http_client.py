@@ -70,7 +70,7 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
         return TryAgain(words, reason="connection")
     status = response.status_code
     words, codes = _words(response.content.decode("utf-8", "replace"))
-    message = f"{model} answered {status}: {words}"
+    message = f"{model} answered {status}: {words}{_of_path(model, words, error, response)}"
     if codes & _SPENT:
         return GiveUp(f"{message} (mend the account's billing, then retry the dead letter)", "quota")
     if status == 429 and _TOO_LARGE.search(words):
@@ -82,6 +82,19 @@ def translate(model: str, error: Exception, response: httpx2.Response | None = N
     if _FILTERED.search(" ".join((words, *codes))):
         by_words = by_words or "content filter"
     return GiveUp(message, by_code or by_words or _LASTING.get(status, "refused"))
+
+
+CALLS = "/chat/completions"  # the path of calls, below the address
+
+
+def _of_path(model: str, words: str, error: Exception, response: httpx2.Response) -> str:
+    """A hint where a server says that it has no such path, and not that it has no such model."""
+    request = getattr(error, "request", None)
+    path = request.url.path if isinstance(request, httpx2.Request) else ""
+    is_odd = path.endswith(CALLS) and not path.removesuffix(CALLS).endswith("/v1")
+    if response.status_code != 404 or not is_odd or model.partition(":")[2] in words:
+        return ""
+    return f" (there is no {path}: OPENAI_BASE_URL should end in /v1)"
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -90,17 +90,18 @@ class Found(Message):
 class Recollection(Message):
     """Memories that were recalled, best first, and the vector of the text, which is made once a journey.
 
-    Where no memory was asked for, no vector was made.
+    Where no memory was asked for, no vector was made. `nearer` is one more similar than all of them that ranks behind.
     """
 
     found: tuple[Found, ...]
     embedding: Embedding | None
     retriever_version: int
+    nearer: Found | None = None
 
     @property
     def nearest(self) -> Found | None:
-        """The most similar one, wherever it ranks."""
-        return max(self.found, key=lambda found: found.similarity, default=None)
+        """The most similar one, wherever it ranks, and however many were asked for."""
+        return self.nearer or max(self.found, key=lambda found: found.similarity, default=None)
 
 
 class EmbedRequest(Message):

@@ -38,6 +38,7 @@ from memshare_memory.door.messages import (
     Stats,
 )
 from memshare_memory.pool.known_pools import KnownPools
+from memshare_memory.recall.batch import BatchedRecall
 from memshare_memory.recall.recall import Recall
 from memshare_memory.stores.bm25 import query
 from memshare_memory.stores.points import MASKED, WHOLE, problem
@@ -150,9 +151,17 @@ def _recollections(generation: Recall, asked: Sequence[tuple[RecallRequest, _Vec
             ),
             embedding=Embedding.pack(generation.encoder_name, vectors[0]) if len(vectors) else None,
             retriever_version=batched.retriever_version,
+            nearer=_nearer(batched),
         )
         for batched, (_, vectors) in zip(recalled, asked, strict=True)
     ]
+
+
+def _nearer(recalled: BatchedRecall) -> Found | None:
+    near = recalled.nearest
+    if near is None or any(hit.similarity >= near.similarity for hit in recalled.hits):
+        return None
+    return Found(memory=near.memory, similarity=near.similarity, proven=near.proven)
 
 
 class Service:

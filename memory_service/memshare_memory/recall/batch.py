@@ -95,6 +95,8 @@ class BatchedRecall:
         self.asked, self.adapter = asked, adapter
         self.hits: list[Hit] = []
         """Hits of the last search, and in the end those to show; best first."""
+        self.nearest: Hit | None = None
+        """The most similar that may be shown, wherever it ranks and however many are wanted."""
         self._worths = worths
         self._each = self._share = max(1, int(asked.k * submitter_share))
         self._seen: list[Hit] = []
@@ -163,7 +165,7 @@ class BatchedRecall:
         return known.get(hit.memory.submitter, ()) if known and hit.memory.task_id is not None else ()
 
     def look_closely(self, rows: Mapping[UUID, Array], praised: Mapping[UUID, Array]) -> None:
-        """Mark what is unproven; of a first search leave out all but the first hits, and some that are proven."""
+        """Mark what is unproven; of a first search leave out all but the first hits, the nearest, and some proven."""
 
         def is_proven(hit: Hit) -> bool:
             own = rows.get(hit.memory.id)
@@ -171,8 +173,11 @@ class BatchedRecall:
 
         found = self.hits
         first = LOOKED_AT * self.asked.k if self._is_first else len(found)
-        self.hits = [hit if is_proven(hit) else hit._replace(proven=False) for hit in found[:first]]
-        self.hits += islice(filter(is_proven, found[first:]), self.asked.k)
+        rest = [hit for hit in found[first:] if not self._is_twin(hit.memory)]
+        near = max(range(len(rest)), key=lambda at: rest[at].similarity, default=0)
+        looked_at = found[:first] + rest[near : near + 1]
+        self.hits = [hit if is_proven(hit) else hit._replace(proven=False) for hit in looked_at]
+        self.hits += islice(filter(is_proven, rest[:near] + rest[near + 1 :]), self.asked.k)
         self._has_all = self._has_all and len(self.hits) == len(found)
 
     def choose(self, cosine: Cosine) -> bool:
@@ -188,6 +193,8 @@ class BatchedRecall:
             self._shown = choose([*self._shown, *self._seen], k, self._each, UNPROVEN, cosine)
             if not self._used_up:  # all there is has been seen, or enough
                 self.hits = choose([*self._shown, *self._seen], k, k, UNPROVEN, cosine)
+                near_first = sorted(self._seen, key=lambda hit: -hit.similarity)
+                self.nearest = next(iter(choose(near_first, 1, 1, UNPROVEN, cosine)), None)
                 return True
             # Where there are no others, one submitter may fill the places that are left.
             self._each, self._used_up, self._has_all = k, [], False
@@ -202,6 +209,8 @@ class BatchedRecall:
         k = self.asked.k
         chosen = choose(hits, k, self._share, UNPROVEN, cosine)
         self.hits = chosen if len(chosen) == k else choose(hits, k, k, UNPROVEN, cosine)
+        near = [recall.nearest for recall in (self, *others) if recall.nearest]
+        self.nearest = max(near, key=lambda hit: hit.similarity, default=None)
 
     def _search_on(self, used: list[str]) -> None:
         # The same search again would find the same.

@@ -88,7 +88,7 @@ def answer_from(
             wrong = said_wrong(client, pool, question, nearest.memory.answer, payer)
             cites = ((nearest.memory, f"It is the nearest. No model has read it. {wrong}".strip()),)
             said = None if far else nearest.memory.answer
-            return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), related, far)
+            return _reply(AnswerFromMemories(said, cites, "", (), OFFLINE), Related((nearest,), {}, {}), far)
         with paid_chat(settings, "agents", payer) as chat:
             if _names_concepts(settings, client, pool, related.found):
                 related = _with_related(memory, client, chat, pool, question, related)

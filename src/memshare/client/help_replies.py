@@ -170,6 +170,13 @@ class StatsReply(Message):
         )
 
     @property
+    def told(self) -> tuple[HelpReply, ...]:
+        """The differences, each once: of one agent, kind and model alone it is that of all together."""
+        groups = {(one.agent, one.kind, one.model) for one in self.helps if one.agent}
+        ways = {one.way for one in self.helps if one.agent and len(groups) == 1}
+        return tuple(one for one in self.helps if one.agent or one.way not in ways)
+
+    @property
     def early(self) -> str:
         """The pools in which chance has not begun, unless that is all of them, and agents in which it never does."""
         told = next((one.early for one in self.helps if one.has_begun), "")

@@ -138,9 +138,10 @@ def pairs_of(
     A pair's pool is its own, else its agent's, else `pool`; `submitter` is that of lines that name none. The kind is
     checked of agents whose `cards` are there.
     """
-    found, faults, has_json = PairsFile([], [], {}, {}), [], False
+    found, faults, has_json, is_page = PairsFile([], [], {}, {}), [], False, False
     for number, line in lines:
         has_json |= line.lstrip().startswith(("{", "["))
+        is_page |= line.lstrip().lower().startswith(("<!doctype", "<html", "<table"))
         try:
             value = read_object(line)
             if HEADING in value:
@@ -174,7 +175,8 @@ def pairs_of(
             faults.append((number, str(error)))
     if faults and not has_json:
         expected = f"expected such as {_SUCH}, or a table, called NAME.csv. {_OF_TEXT}"
-        faults = [(faults[0][0], f"no JSON, as in all lines: {expected}")]
+        fault = 'a web page. Save a table as "CSV UTF-8"' if is_page else f"no JSON, as in all lines: {expected}"
+        faults = [(faults[0][0], fault)]
     return found, faults
 
 

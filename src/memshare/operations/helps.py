@@ -171,11 +171,12 @@ def _same_questions(seen: Seen) -> Iterator[Row]:
         more |= {"no_grade": len(some) - len(both), "there": sum(one.is_there for one in some)}
         more |= Counter(one.left_out for asked_twice in every for one in asked_twice if one.left_out)
         more |= {"missing": max(LEAST - len({text for text, _ in both}), 0)}
-        if group == ALL:
+        if group == ALL or is_alone:
             more |= unpaired
         return _reply("same questions", group, shown, without, difference, more), measure
 
     own = [group for group in pairs if group != ALL]
+    is_alone = len(own) == 1 and not seen.left_out
     return _with_all(seen, own, row, is_told=ALL in pairs or bool(unpaired))
 
 
@@ -199,7 +200,7 @@ def _by_chance(seen: Seen, way: Way) -> Iterator[Row]:
         elif seen.needs and not shown.tasks + without.tasks:
             more |= {"needs": seen.needs}
         else:
-            more |= _missing(seen, way, group, *sums_of(compared))
+            more |= _missing(seen, way, of, *sums_of(compared))
         return _reply(way, group, shown, without, difference, more), measure
 
     return _with_all(seen, {**no_grade, **counted}, row, is_told=is_told)
@@ -233,8 +234,11 @@ def _strata(way: Way, counted: Iterable[CountedTasks]) -> defaultdict[Group, tup
     return strata
 
 
-def _missing(seen: Seen, way: Way, group: Group, shown: Side, without: Side) -> dict[str, Any]:
-    """How many tasks are missing on the smaller side; how many tasks and days they take, at the last day's rate."""
+def _missing(seen: Seen, way: Way, of: Sequence[Group], shown: Side, without: Side) -> dict[str, Any]:
+    """How many tasks are missing on the smaller side; how many tasks and days they take, at the last day's rate.
+
+    Rates are those of tasks of these groups, or where there is none of all tasks.
+    """
     missing, of_all = {"missing": ceil(LEAST - min(shown.tasks, without.tasks))}, AT_RANDOM / len(NUMBERS)
     is_all = way == "all withheld"
     rates = (AT_RANDOM - of_all, of_all) if is_all else (1 - seen.withhold, seen.withhold)
@@ -242,7 +246,7 @@ def _missing(seen: Seen, way: Way, group: Group, shown: Side, without: Side) -> 
     if not (seen.withhold and all(rate for _, rate in lacking)):
         return missing
     began, graded = time.time() - DAY, [one for one in seen.tasks if one.score is not None]
-    tried = [one for one in graded if one.is_tried and group in seen.groups_of(one.group)]
+    tried = [one for one in graded if one.is_tried and (one.group in of if of else ALL in seen.groups_of(one.group))]
     latest, share = [one for one in tried if one.at > began], 1.0
     if is_all:
         latest = [one for one in latest if one.group[0] not in seen.fixed]

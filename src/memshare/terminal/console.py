@@ -122,12 +122,12 @@ def waiting(what: str | Callable[[], str]) -> Iterator[None]:
         def tell() -> None:
             nonlocal due
             lasts = time.monotonic() - began
-            said = f"{asked()} … {lasts:.0f} s"
+            said, seconds = f"{asked()} …", f" {lasts:.0f} s"
             if errors.is_terminal:
-                status.update(styled(said))
+                status.update(styled(short(said, errors.width - 2 - len(seconds)), seconds))
             elif lasts >= due:
                 due = next_line(due)
-                errors.print(said)
+                errors.print(f"{said}{seconds}")
 
         telling = steady_thread("memshare-waiting", tell, ended, every=SAY_EVERY)
         try:

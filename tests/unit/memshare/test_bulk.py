@@ -129,7 +129,7 @@ def test_a_log_says_at_once_what_is_waited_for_and_how_far_it_is_before_any_answ
     ("model", "waits", "said"),
     [
         (OFFLINE, 420, "Asking poem (offline)"),
-        ("openai:qwen", 420, "Asking poem (openai:qwen), up to 8 s a call, 5 tries and 420 s in all"),
+        ("openai:qwen", 420, "Asking poem (openai:qwen), up to 8 s a call, 5 tries, 420 s in all"),
         ("openai:qwen", 3, "Asking poem (openai:qwen), up to 3 s"),
     ],
 )

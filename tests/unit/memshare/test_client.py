@@ -89,7 +89,8 @@ def test_a_prompt_as_long_as_the_limit_is_taken(alone: Client) -> None:
 
 
 def test_a_task_cannot_be_submitted_while_redis_is_down(alone: Client) -> None:
-    with pytest.raises(Unreachable, match=r"Redis does not answer at unix://.*/none/redis\.sock\. Start `memshare up`"):
+    start = r"Start `memshare up`\. .* set MEMSHARE_DATA to that"
+    with pytest.raises(Unreachable, match=rf"Redis does not answer at unix://.*/none/redis\.sock\. {start}"):
         alone.submit("poem", "A lamp")
 
 

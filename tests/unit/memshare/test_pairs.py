@@ -135,6 +135,15 @@ def test_a_file_without_any_json_is_one_fault(tmp_path: Path) -> None:
         read_pairs(file, "poem", POOLS)
 
 
+def test_a_web_page_that_is_called_a_workbook_is_named(tmp_path: Path) -> None:
+    """So some programs save their tables."""
+    file = tmp_path / "pairs.xls"
+    file.write_text("<html>\n<table><tr><td>prompt</td><td>answer</td></tr></table>\n</html>\n")
+
+    with pytest.raises(BadInput, match=r'pairs\.xls:1: a web page\. Save a table as "CSV UTF-8"'):
+        read_pairs(file, "poem", POOLS)
+
+
 def test_a_text_is_a_document_unless_it_begins_as_lines_do(tmp_path: Path) -> None:
     (tmp_path / "prose.TXT").write_text("A lamp hangs here.\n\nA lamp hangs here.")
     (tmp_path / "lines.txt").write_text('\n{"answer": "A lamp"}\n')

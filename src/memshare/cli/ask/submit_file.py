@@ -186,7 +186,7 @@ def asking(client: Client, agents: Collection[str], timeout: float) -> str:
     cards, call = client.agents(), client.settings.model_timeout
     named = (f"{name} ({cards[name].model})" if name in cards else name for name in sorted(agents))
     has_model = any(name not in cards or cards[name].model != OFFLINE for name in agents)
-    tries = f" a call, {counted(client.settings.tries, 'try', 'tries')} and {timeout:g} s in all" * (call < timeout)
+    tries = f" a call, {counted(client.settings.tries, 'try', 'tries')}, {timeout:g} s in all" * (call < timeout)
     return f"Asking {', '.join(named)}{f', up to {min(call, timeout):g} s{tries}' if has_model else ''}"
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from types import TracebackType
 
 from rich.console import Group
@@ -192,8 +193,10 @@ def demo_gain(data: Path | None, tasks: int, seed: int, *, as_json: bool) -> Non
             measured = "; ".join(map(_in_line, view.ended)) or "nothing yet"
             if len(exams_of(view.ended)) > 1 and not as_json:
                 print_paired(exams_of(view.ended), seed)
-            out.print(f"Ended early. Measured: {measured}. {str(folder)!r} stays; {stays}. Go on with what it has:")
-            out.print(f"  MEMSHARE_DATA={folder} MEMSHARE_AGENTS_DIR={agents} memshare up", soft_wrap=True)
+            out.print(f"Ended early. Measured: {measured}. {str(folder)!r} stays; {stays}.")
+            out.print("Go on with what it has. Every other terminal takes the lines above `memshare up`, too:")
+            for line in commands_to_go_on(folder, agents):
+                out.print(line, soft_wrap=True)
 
     with contextlib.ExitStack() as open_until_done:
         open_until_done.push(say_what_stays)
@@ -316,15 +319,24 @@ def _print_faults(stages: Sequence[DemoStage]) -> None:
         console.print(f"Not graded, and not counted: {counted(len(faults), 'answer')}. {faults[0]}", style="yellow")
 
 
+def commands_to_go_on(folder: Path, agents: Path) -> list[str]:
+    """Lines for any terminal, which finds `memshare` then, also if that is in a virtual environment alone."""
+    activate, found = Path(sys.prefix, "bin", "activate"), shutil.which("memshare")
+    is_elsewhere = found is not None and Path(found).parent != activate.parent
+    return [
+        *([] if is_elsewhere or not activate.exists() else [f"  . {quote(str(activate))}"]),
+        f"  export MEMSHARE_DATA={quote(str(folder))}",
+        f"  export MEMSHARE_AGENTS_DIR={quote(str(agents))}",
+        "  memshare up",
+    ]
+
+
 def print_next(folder: Path, agents: Path, memories: int, *, has_model: bool, stays: bool) -> None:
     """Print how to go on with the pool that the demo leaves."""
     kept = counted(memories) if stays else f"{counted(memories)}, until the next demo"
     lines = [
         f"\nThe agent and the pool {AGENT} stay, with {kept}. Go on:",
-        *([] if shutil.which("memshare") else [f"  . {Path(sys.prefix, 'bin', 'activate')}"]),
-        f"  export MEMSHARE_DATA={folder}",
-        f"  export MEMSHARE_AGENTS_DIR={agents}",
-        "  memshare up",
+        *commands_to_go_on(folder, agents),
         "In a second terminal, after the lines that stand above `memshare up`:",
         f"  {SEARCH}",
         "  memshare retriever status",

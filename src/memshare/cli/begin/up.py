@@ -79,7 +79,7 @@ def up(
     with hold_folder(settings.data), tell_models(settings):
         models = check(settings)
         asked = ", ".join(sorted(one for one in models if one.startswith("openai:")))
-        most = f"up to {LIST_WITHIN + settings.model_timeout:g} s each"
+        most = f"up to {LIST_WITHIN + settings.model_timeout:g} s for each model"
         with waiting(f"Asking {asked}, {most}") if asked else contextlib.nullcontext():
             warnings = try_models(settings, models)
         for warning in warnings:

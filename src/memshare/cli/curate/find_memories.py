@@ -101,7 +101,7 @@ def print_helps(found: StatsReply) -> None:
         console.print(f"{harm}.", style="red")
     for doubt in found.may_harm:
         console.print(f"{doubt}.")
-    for one in found.helps:
+    for one in found.told:
         by = found.answered_by(one)
         agents = found.agents_of(one)
         every = f"all tasks of {agents}" if agents else "all tasks"

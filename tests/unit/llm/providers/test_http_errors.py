@@ -5,6 +5,7 @@ import math
 import random
 
 import httpx2
+import openai
 import pytest
 
 from memshare_broker.errors import GiveUp, TryAgain
@@ -45,6 +46,25 @@ def test_a_response_says_why_it_failed(
 
     assert type(error) is raised
     assert error.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("path", "words", "is_named"),
+    [
+        ("/chat/completions", "404 page not found", True),
+        ("/v1/chat/completions/chat/completions", "Not Found", True),
+        ("/v1/chat/completions", "no such model", False),
+        ("/openai/chat/completions", "The model 'small' does not exist.", False),
+        ("/v1/batches", "Not Found", False),
+    ],
+)
+def test_a_path_that_a_server_has_not_is_named_with_the_setting(path: str, words: str, is_named: bool) -> None:
+    request = httpx2.Request("POST", f"http://127.0.0.1:8000{path}")
+    response = httpx2.Response(404, text=words, request=request)
+
+    said = str(translate("openai:small", openai.NotFoundError("no", response=response, body=None), response))
+
+    assert (f"(there is no {path}: OPENAI_BASE_URL should end in /v1)" in said) is is_named
 
 
 def test_a_prompt_that_a_rate_limit_never_has_room_for_is_too_long() -> None:

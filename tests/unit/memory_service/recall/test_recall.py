@@ -499,3 +499,17 @@ def test_in_a_pool_of_ones_own_nobody_is_unproven(recall: Recall) -> None:
     [found] = recall.nearest_each([(asked, recall.encode(["red"]))])
 
     assert {hit.memory.pool: hit.proven for hit in found.hits} == {"mine/ada": True, "team": False}
+
+
+@pytest.mark.parametrize("mode", ["dense", "hybrid"])
+def test_the_nearest_is_the_same_however_many_are_wanted(recall: Recall, publish: Publish, mode: Mode) -> None:
+    """What the learner ranks behind all that are looked at for a few, it has not made less near."""
+    remember(recall, *(memory(f"red hat {number}", submitter="ada") for number in range(20)))
+    remember(recall, memory("red lamp by the sea", submitter="eve"))
+    publish({"ada": 0.9})
+    vector = recall.embed("red lamp").unpack()
+
+    few, many = (recall.nearest("poem", "red lamp", vector, k, mode) for k in (1, 20))
+
+    assert "red lamp by the sea" not in prompts(few.hits)
+    assert prompts([one.nearest for one in (few, many) if one.nearest]) == ["red lamp by the sea"] * 2

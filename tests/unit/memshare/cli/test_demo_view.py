@@ -154,6 +154,12 @@ def test_a_demo_that_is_ended_in_a_folder_of_ones_own_says_what_becomes_of_it(tm
 
     said = process.communicate(timeout=120)[0]
     assert f"{str(tmp_path / 'named')!r} stays; the next demo needs another folder." in " ".join(said.split())
+    *lines, last = said.partition("`memshare up`, too:\n")[2].splitlines()
+    assert last.strip() == "memshare up"
+    paste = "\n".join([*lines, "command -v memshare && printenv MEMSHARE_DATA MEMSHARE_AGENTS_DIR"])
+    shell = subprocess.run(["sh"], input=paste, cwd="/", env={"PATH": os.defpath}, capture_output=True, text=True)
+    folder = tmp_path / "named"
+    assert shell.stdout.splitlines()[1:] == [str(folder), str(folder / "agents")], "also where the shell knows nothing"
     assert "name a new folder" in terminal.run("demo", "--data", str(tmp_path / "named"), code=2).stderr
 
 

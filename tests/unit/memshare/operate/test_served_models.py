@@ -134,6 +134,18 @@ def test_a_model_that_is_listed_and_refused_is_not_said_to_be_missing_and_the_ke
     assert all(one not in said for one in (never, "does not serve", "It has:"))
 
 
+@pytest.mark.parametrize("end", ["", "/v1/", "/v1/chat/completions"])
+def test_an_address_that_does_not_end_in_v1_is_named_and_not_the_model_alone(
+    end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(lambda _: Answer(status=404, text="no such model")) as running:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{running.url.removesuffix('/v1')}{end}")
+        with pytest.raises(BadInput) as refused:
+            try_models(Settings(model="openai:qwen3"), ["openai:qwen3"])
+
+    assert ("OPENAI_BASE_URL should end in /v1" in str(refused.value)) is (end != "/v1/")
+
+
 def test_a_server_that_is_away_is_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     with serving() as gone:
         monkeypatch.setenv("OPENAI_BASE_URL", gone.url)

@@ -48,21 +48,18 @@ def worth(visit: Visit) -> Screen:
     except NeedsExtra as error:
         learnt, missing = None, str(error)
     counted = stats(backend, caller)
-    groups = [one for one in counted.helps if one.agent]
-    ways = {one.way for one in groups}
-    is_one = len({(one.agent, one.kind, one.model) for one in groups}) == 1  # all together are the same
     return Screen(
         "worth",
         {
             "counted": counted,
-            "helps": [one for one in counted.helps if one.agent or not is_one or one.way not in ways],
+            "helps": counted.told,
             "points": _points(graded),
             "graded": len(graded),
             "of_latest": of_latest,
             "last": LAST,
             "days": days,
             "agent": agent,
-            "agents": sorted({one.agent for one in groups if one.agent}),
+            "agents": sorted({one.agent for one in counted.helps if one.agent}),
             "by_chance": AT_RANDOM,
             "keep_days": backend.settings.keep_days,
             "learnt": learnt,

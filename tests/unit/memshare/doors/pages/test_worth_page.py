@@ -13,7 +13,7 @@ import pytest
 import redis
 from fastapi.testclient import TestClient
 
-from memshare.client.help_replies import STUDENT, HelpReply
+from memshare.client.help_replies import STUDENT, HelpReply, StatsReply
 from memshare.client.pools import encoder_in_use
 from memshare.doors.pages.routes import FILES
 from memshare.operations.backend import Backend
@@ -733,6 +733,22 @@ def test_tasks_that_were_shown_one_or_none_make_no_way_to_one_withheld(
     rows = [one for one in here.get("/v1/stats").json()["helps"] if one["way"] == "one withheld"]
 
     assert [one["more"] for one in rows] == [360] * 2, "180 where each counts; of these half do"
+
+
+def test_of_one_agent_kind_and_model_each_way_is_told_once_and_with_one_figure(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    """Tasks of another model, of which chance has decided nothing yet, change nothing."""
+    count(redis_client, "one withheld", [100.0] * 30, [0.0])
+    for number in range(9):
+        answered(backend, *(str(UUID(int=at)) for at in range(3)), journey=f"t{number}")
+        graded(backend, f"t{number}", 100)
+        ask(backend, f"other {number}", "Another?", 100, "openai:other", found=1, remember=True)
+
+    counted = StatsReply.model_validate(here.get("/v1/stats").json())
+
+    assert [one.more for one in counted.helps if one.way == "one withheld"] == [180] * 2
+    assert [(one.agent, one.way) for one in counted.told] == [(None, "all withheld"), ("logic", "one withheld")]
 
 
 def test_where_none_was_ever_shown_there_is_no_difference(here: TestClient, backend: Backend) -> None:
