@@ -23,6 +23,7 @@ _UNIT = re.compile(r"(?<=\d)(?=[^\W\d])")
 _PART = re.compile(r"(?<=\d)[.,:](?=\d{1,2}(?![.,:]?\d))|(?<=\b0)[.,](?=\d)")  # before cents, or minutes
 _TIME, _SIGN_FIRST = re.compile(r"(?<!\d)(\d\d?:\d\d)(?!\d)"), re.compile(r"([€$£¥])\s?(\d+(?:[.,]\d+)*)")
 _SENTENCE = re.compile(r"[.!?;:](?=\s|$)|[\n\"“”„»«(•]")
+_ASKS_FOR = re.compile(r"(?i)\b(how|wh(at|en|ere|ich|om?|ose|y)|w(ann|arum|as|elche.?|e[mnr]|ie|o(her|hin|mit)?))\b")
 _SIGNS = str.maketrans({"€": " euro ", "$": " dollar ", "£": " pound ", "¥": " yen ", "%": " percent "})
 _CLOCK = "oclock"
 _SAME = {"eur": "euro", "usd": "dollar", "gbp": "pound", "jpy": "yen", "chf": "franc"}
@@ -37,20 +38,19 @@ _NAMED = frozenset(
 """Words before the number that they name."""
 _SAYS_LITTLE = frozenset(
     tokens(
-        "a about after all also am an and any are as at be been before but by can could did do does each for from "
-        "give had has have he her him his how i if in into is it its just ll m make me more most much must my oclock "
-        "of on only or other our over per re s same shall she should so some such t tell than that the their them "
-        "then there these they this those till to until ve very was we were what when where which while who whom "
-        "whose why will with would write yes you your "
-        "above because below beneath being during inside onto since under while within without "
+        "a about after all also am an and any are as at be been before but by can could did do does each for from give "
+        "had has have he her him his how i if in into is it its just ll m make me more most much must my oclock of on "
+        "only or other our over per re s same shall she should so some such t tell than that the their them then there "
+        "these they this those till to until ve very was we were what when where which while who whom whose why will "
+        "with would write yes you your above because below beneath being during inside onto since under within without "
         "auch auf aus bei beim das dem den der des die dort du durch ein eine einem einen einer er es für gleich haben "
-        "hier ich ihr ihre im ist mit nach nur oder sein seine sich sie sind und unser unsere vom von vor wenn wer "
+        "hier ich ihr ihre im ist ja mit nach nur oder sein seine sich sie sind und unser unsere vom von vor wenn wer "
         "werden wie wird wir wo zu zum zur über"
     )
 )
 """Words that are in most texts, whatever these are about."""
 _NOT = frozenset(["not", "never", "cannot", "t", "nicht", "nie", "kein", "keine", "keinen"])  # "t" as in "isn't"
-_NO = _NOT | {"no", "nein"}
+_NO, _YES = _NOT | {"no", "nein"}, {"yes", "ja"}
 _MOST_AT = 20  # words of a text in one place; a word that stands before more of them tells nothing of these
 _SHORT = 6  # words that tell something; with fewer a pair is followed as a statement is
 _NUMBERS = "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
@@ -69,17 +69,16 @@ def contradicts(answer: str, memory: Memory, prompt: str) -> bool:
 
     An example of a form is not contradicted by an answer of that form with other names and numbers.
     """
-    text, is_repeated = memory.answer, shares_in_common(answer, [memory.answer])[0] > 0
-    if not is_repeated or _is_example(memory, text, prompt) or _kept(answer, text, memory, prompt)[0] == text:
-        return False
-    return not follows(answer, memory, prompt)
+    text = memory.answer
+    is_other = not _is_example(memory, text, prompt) and _kept(answer, text, memory, prompt)[0] != text
+    return is_other and shares_in_common(answer, [text])[0] > 0 and not follows(answer, memory, prompt)
 
 
 def follows(answer: str, memory: Memory, prompt: str) -> bool:
     """True if an answer to a prompt follows a memory, as that is or was.
 
-    It follows a statement, in other words too, by a word that the prompt does not have, where both have such words;
-    where the answer has none, by all of its words, and "Yes." or "No." by what the statement says being asked. It
+    It follows a statement, in other words too, by a word that the prompt does not have; where one of them has no such
+    word, by all words of the answer, or of the statement, or "yes" or "no", if what the statement says is asked. It
     follows a pair by its runs of words, or by all words that the prompt does not have, or most and all numbers.
     Neither is followed where the answer has other numbers, or another one beside the same word, but for a pair that
     answers a prompt with others; nor in a sentence where it has another word in the same place. A number that is all
@@ -89,19 +88,14 @@ def follows(answer: str, memory: Memory, prompt: str) -> bool:
 
     def is_followed(text: str) -> bool:
         kept, known = _kept(answer, text, memory, prompt)
-        asked, own = telling(known).keys() | _NO, telling(kept).keys()
-        new = own - asked
+        new = telling(kept).keys() - telling(known).keys() - _NO
+        common, says_so = new & said, _says_so(answer, kept, known)
         if not memory.is_statement and kept:
-            is_short = len(own) < _SHORT and not _is_formal(kept)
-            by_runs = not is_short or _is_of_others(memory, prompt) or not new or bool(new & said)
+            is_short = len(telling(kept)) < _SHORT and not _is_formal(kept)
+            by_runs = not is_short or _is_of_others(memory, prompt) or bool(common if new else says_so)
             is_copied = by_runs and followed(answer, [kept]) is not None  # else they repeat the question
             return is_copied or _says_all(answer, kept, memory, known) or bool(_part_said(answer, kept, memory, known))
-        if said <= asked:
-            told = said - _NO
-            says_so = _says_no(kept) if _says_no(answer) else bool(told) or not _says_no(kept) or _says_no(prompt)
-            return bool(kept) and says_so and told <= own and bool(told or not new)
-        common = (new or own) & said
-        return bool(common - _numbers(kept) or common & _same_numbers(answer, kept))
+        return says_so or bool(common - _numbers(kept) or common & _same_numbers(answer, kept))
 
     return any(map(is_followed, _texts(memory)))
 
@@ -126,20 +120,20 @@ def _unlike(answer: str, text: str, prompt: str) -> list[str]:
     """The sentences of a text to which an answer says something else: it has another word in the same place.
 
     A place is after a word (where they have no number in common), or two, or between two, and none with a number. Words
-    of the prompt tell nothing there, nor does another form of the word, or what it is short for: "sign" and "signed",
-    "UK" and "United Kingdom".
+    of the prompt tell nothing there, but those of a text do where the prompt asks if that is so, and the answer does
+    not begin with "yes". Nor does another form of the word, or what it is short for: "UK" and "United Kingdom".
     """
-    little = " ".join((prompt, *_SAYS_LITTLE, *_NO))
-    ours, (here, there, known) = _places(answer), ({*_stems(one)} for one in (answer, text, little))
-    least = 2 if _same_numbers(answer, text) - known else 1
+    texts = answer, text, prompt, " ".join(_SAYS_LITTLE | _NO)
+    ours, (here, there, asked, little) = _places(answer), ({*_stems(one)} for one in texts)
+    is_asked = ("?" in prompt or there <= asked | little) and not _ASKS_FOR.search(prompt)
+    known = asked | little, little if is_asked and _YES.isdisjoint(tokens(answer)[:1]) else asked | little
+    least = 2 if _same_numbers(answer, text) - asked else 1
 
     def is_other(at: tuple[str, ...], theirs: Mapping[str, Sequence[str]]) -> bool:
-        both = (ours.get(at, {}), theirs)
-        if len(at) < least or max(map(len, both)) > _MOST_AT:
-            return False
-        if not (here.isdisjoint(theirs) and there.isdisjoint(both[0])):
-            return False
-        return _differ(*({form for word in each if word not in known for form in each[word]} for each in both))
+        both = ours.get(at, {}), theirs
+        is_told = len(at) >= least and max(map(len, both)) <= _MOST_AT
+        words = ({form for one in each.keys() - of for form in each[one]} for each, of in zip(both, known, strict=True))
+        return is_told and here.isdisjoint(theirs) and there.isdisjoint(both[0]) and _differ(*words)
 
     return [part for part in _SENTENCE.split(text) if any(is_other(*place) for place in _places(part).items())]
 
@@ -190,18 +184,23 @@ def _says_all(answer: str, text: str, pair: Memory, prompt: str) -> bool:
         units = {unit for each in same for unit in _units(text)[each]}
         is_told = (new - units or new) - numbers <= said and new & numbers <= same
         return is_told and not (_is_of_others(pair, prompt) and new <= numbers | units)
-    if len(own) >= _SHORT or not telling(pair.prompt or "").keys() <= asked:
-        return False
-    told, names = said - _NO, own - _NO
-    if told and names:
-        return names <= said or told <= own
-    return _says_no(answer) == _says_no(text) and (told <= asked or tokens(answer)[:1] == tokens(text)[:1])
+    return len(own) < _SHORT and telling(pair.prompt or "").keys() <= asked and _says_so(answer, text, prompt)
+
+
+def _says_so(answer: str, text: str, prompt: str) -> bool:
+    """True if an answer says all of a text, or a part and no more than the prompt, or yes or no where that asks it."""
+    asked, said, own = (telling(one).keys() - _NO for one in (prompt, answer, text))
+    says_no, is_no, asks_no = map(_says_no, (answer, text, prompt))
+    if said and own and (own <= said or (said <= own & asked and is_no >= says_no)):
+        return True
+    is_so = says_no == is_no or (is_no and asks_no and bool(own))
+    is_told = not (_YES | _NO).isdisjoint(tokens(answer)[:1]) or (said <= asked and not (said and own))
+    return bool(text) and own <= asked and is_so and is_told
 
 
 def _is_formal(text: str) -> bool:
     """True if a program reads it, unless it is a word or two, as a name of a command is."""
-    is_long = len(tokens(text)) >= RUN or text.lstrip().startswith(("{", "["))
-    return is_long and FORMAL.search(text) is not None
+    return (len(tokens(text)) >= RUN or text.lstrip().startswith(("{", "["))) and FORMAL.search(text) is not None
 
 
 def _is_of_others(memory: Memory, prompt: str) -> bool:
@@ -210,24 +209,27 @@ def _is_of_others(memory: Memory, prompt: str) -> bool:
 
 
 def _says_no(text: str) -> bool:
-    return not _NO.isdisjoint(_words(text))
+    return not _NO.isdisjoint(words := _words(text)) and words[0] not in _YES
 
 
 def _denies(answer: str, text: str, prompt: str) -> bool:
     """True if each has numbers that the other has nowhere, beside a word of both or else of all that are told.
 
     A number of the prompt tells nothing by itself: who repeats the year that was asked for has said no other one. Or,
-    where they have no number in common, if one says "not" before a word of both: "are not allowed", "are allowed".
+    where they have no number in common, if one says "not" before a word of both: "are not allowed", "are allowed". Or
+    if the answer begins with "no", and the text says no more than what was asked, or that and the answer other words.
     """
     asked, here, there = map(_numbers, (prompt, answer, text))
     if here and there and (here - asked or there <= asked) and here.isdisjoint(there - asked or there):
         return True
-    if here.isdisjoint(there) and (_denied(answer) ^ _denied(text)) & telling(answer).keys() & telling(text).keys():
+    asks, said, own = (telling(one).keys() - _NO for one in (prompt, answer, text))
+    if here.isdisjoint(there) and (_denied(answer) ^ _denied(text)) & said & own:
         return True
-    ours, theirs = _units(answer), _units(text)
-    if (both := here & there) and all(
-        _differ(ours[each] & (_UNITS | _NAMED), theirs[each] & (_UNITS | _NAMED)) for each in both
-    ):
+    is_asked = own <= asks or (asks <= own and said - own)
+    if is_asked and tokens(answer)[:1] in (["no"], ["nein"]) and not _says_no(f"{text} {prompt}"):
+        return True
+    ours, theirs, named = _units(answer), _units(text), _UNITS | _NAMED
+    if (both := here & there) and all(_differ(ours[each] & named, theirs[each] & named) for each in both):
         return True
     same, by, others = _same_numbers(answer, text), _by_word(answer), _by_word(text)
     return any(same.isdisjoint(by[at] | others[at]) for at in by.keys() & others.keys())
@@ -281,10 +283,9 @@ def _by_word(text: str) -> dict[tuple[str, bool], set[str]]:
     """The numbers of a text by the word after them, or before."""
     found = defaultdict[tuple[str, bool], set[str]](set)
     for one, other in pairwise(_stems(text)):
-        if one[0].isdigit():
-            found[other, True].add(one)
-        if other[0].isdigit():
-            found[one, False].add(other)
+        for number, word, is_after in ((one, other, True), (other, one, False)):
+            if number[0].isdigit():
+                found[word, is_after].add(number)
     return found
 
 
