@@ -15,7 +15,7 @@ from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
-from memshare_memory.contradictions import CLAIMS, decide_as_copies
+from memshare_memory.contradictions import AT_ONCE, CLAIMS, CONFIRMED, Conflicts
 from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, Two, Verdict, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -165,9 +165,21 @@ class Worths:
             Promotions(self._client).drop(ids)
 
 
+def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: Iterable[Memory]) -> None:
+    """Note of a memory and others that contradict it what people decided of one of the two and copies of the other."""
+    conflicts = Conflicts(client)
+    rivals = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {})
+    for other in (each for each in others if rivals.get(each.id) == "contradict"):
+        for copied, against in ((memory, other), (other, memory)):
+            copies = store.page(Where(pool=copied.pool, saying=sayings(copied.answer)), AT_ONCE).memories
+            for of in conflicts.rivals(copied.pool, [copy.id for copy in copies]).values():
+                if (verdict := of.get(against.id, "contradict")) != "contradict":
+                    conflicts.judge(copied.pool, copied.id, against.id, verdict)
+
+
 def _confirmed(one: Memory, other: Memory) -> str:
     """The field in `CLAIMS` with the one of two that a decision confirmed, when, and when before that (0: never)."""
-    return " ".join((*sorted((str(one.id), str(other.id))), "confirmed"))
+    return " ".join(sorted((str(one.id), str(other.id)))) + CONFIRMED
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

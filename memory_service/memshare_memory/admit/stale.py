@@ -158,6 +158,8 @@ class Derived:
                 for was in [each for each in one.history if each.until > then[-1]][:1]:
                     before = one.model_copy(update={"prompt": was.prompt, "answer": was.answer, "history": ()})
                     if not _keeps_to(memory, before, one):
+                        is_wrong = one.text_at(then[-1]) in self._still_wrong(one)
+                        because += [Cause(memory=one.id, became="found wrong", at=then[-1])] * is_wrong
                         because.append(Cause(memory=one.id, became="changed", at=was.until))
         first = {(cause.memory, cause.became): cause for cause in reversed(because)}
         status = "stale" if first and memory.status == "active" else memory.status

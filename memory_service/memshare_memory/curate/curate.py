@@ -213,7 +213,7 @@ class Curate:
         were_wrong = {one.id for one in others.values() if decided.get(one.id) == "right" or derived.is_wrong(one)}
         copies = store.page(Where(pool=changed.pool, saying=sayings(changed.answer)), BATCH).memories
         known = conflicts.rivals(changed.pool, [one.id for one in copies], dismissed=True)
-        taken_back = {rival for of in known.values() for rival, verdict in of.items() if verdict == "contradict"}
+        taken_back = conflicts.taken_back(changed.pool, known)
         for one in (each for each in others.values() if said(each.answer) != says):
             verdict = None if one.id in taken_back else then.get(one.id)
             if decided.get(one.id) == "right":

@@ -874,3 +874,66 @@ def test_a_models_comparison_keeps_what_taking_a_decision_back_restores(
 
     say(curate, None, one, other)
     assert (links.wrong("poem", every), statuses(curate, first, second)) == before
+
+
+def test_a_models_word_on_a_copy_is_no_take_back_of_what_a_person_decided(
+    pool: Pool, curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    copy = wrote(f"{QUESTION}, x", MONDAYS)
+    compare(pool, redis_client, copy, right)
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert Conflicts(redis_client).wrong("poem", [wrong.id]) == {wrong.id}
+    assert statuses(curate, child) == ["stale"]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("is_edit", [True, False])
+def test_taking_a_decision_back_restores_what_it_outdid_also_after_an_edit_and_its_undo_or_a_return(
+    curate: Curate,
+    forgetting: Forgetting,
+    redis_client: redis.Redis,
+    wrote: Callable[..., Memory],
+    which: int,
+    *,
+    is_edit: bool,
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    every = [one, other, wrote(f"{QUESTION}, x", MONDAYS, one), wrote(f"{QUESTION}, y", TUESDAYS, other)]
+    links, changed = Conflicts(redis_client), every[which]
+    say(curate, every[3], every[3], every[2])
+    before = links.wrong("poem", [each.id for each in every]), statuses(curate, *every)
+    say(curate, one, one, other)
+
+    if is_edit:
+        curate.edit(Edit(id=changed.id, answer="Nobody knows when."))
+        curate.edit(Edit(id=changed.id, answer=changed.answer))
+    else:
+        forgetting.forget(Forget(ids=(changed.id,)))
+        forgetting.restore(RestoreForgotten(ids=(changed.id,)))
+
+    say(curate, None, one, other)
+    assert (links.wrong("poem", [each.id for each in every]), statuses(curate, *every)) == before
+
+
+def test_a_text_that_is_back_rests_on_what_was_wrong_before_it_was_corrected(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    curate.edit(Edit(id=child.id, answer="Ask at the door, they know it."))
+    call_wrong(wrong)
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    curate.edit(Edit(id=child.id, answer=child.answer))
+    assert statuses(curate, child) == ["stale"]
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert statuses(curate, child) == ["stale"]
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert statuses(curate, child) == ["active"]
