@@ -189,16 +189,18 @@ class Memory(Message):
         """This memory, active again if it is stale as this became of those, and for no other reason.
 
         A change of a `source` is over once that has the text again which this was written from; not of what was under
-        way meanwhile. What was found of a text of it that is `wrong` still is not over.
+        way meanwhile. What was found of a text of it that is `wrong` still is over where it has that text.
         """
 
         def is_over(cause: Cause) -> bool:
             if cause.memory not in of or cause.became != became or self.status == "active":
                 return False
-            if source is None or became != "changed":
-                return source is None or source.text_at(cause.at) not in wrong
-            was = {source.text_before(cause.at)} | ({source.text_at(self.created)} if not self.history else set())
-            return self.created < cause.at and (source.prompt, source.answer) in was
+            if source is None:
+                return True
+            now, own = (source.prompt, source.answer), {source.text_at(self.created)} if not self.history else set()
+            if became != "changed":
+                return now in own or source.text_at(cause.at) not in wrong
+            return self.created < cause.at and now in own | {source.text_before(cause.at)}
 
         return self.stale_by(tuple(cause for cause in self.because if not is_over(cause)))
 

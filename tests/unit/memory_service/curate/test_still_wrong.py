@@ -937,3 +937,33 @@ def test_a_text_that_is_back_rests_on_what_was_wrong_before_it_was_corrected(
     assert statuses(curate, child) == ["stale"]
     curate.edit(Edit(id=wrong.id, status="active"))
     assert statuses(curate, child) == ["active"]
+
+
+def test_what_was_written_from_the_right_text_is_shown_with_that_though_a_later_one_was_wrong(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    fact = wrote(QUESTION, MONDAYS).model_copy(update={"kind": "knowledge"})
+    curate.restore([fact])
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", fact)
+    curate.edit(Edit(id=fact.id, answer=TUESDAYS))
+    call_wrong(curate.get(fact.id))
+    assert statuses(curate, fact, child) == ["hidden", "stale"]
+
+    for answer, then in ((MONDAYS, ["active", "active"]), (TUESDAYS, ["hidden", "stale"])) * 2:
+        curate.edit(Edit(id=fact.id, answer=answer))
+        assert statuses(curate, fact, child) == then
+
+
+def test_purging_leaves_nothing_of_what_a_decision_outdid(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    first, second = wrote(f"{QUESTION}, x", MONDAYS, one), wrote(f"{QUESTION}, y", TUESDAYS, other)
+    say(curate, second, second, first)
+    say(curate, one, one, other)
+    say(curate, None, one, other)
+    say(curate, one, one, other)
+
+    forgetting.purge(Forget(ids=(first.id,)))
+
+    assert str(first.id) not in str(redis_client.hgetall("memshare:claims:poem"))
