@@ -213,8 +213,8 @@ class Conflicts:
         return was_decided
 
     def taken_back(self, pool: str, known: Mapping[UUID, Rivals]) -> set[UUID]:
-        """Those of some memories' rivals, as they are `known`, of which a person took back what they had said."""
-        rivals = [(one, each) for one, of in known.items() for each, said in of.items() if said == "contradict"]
+        """Rivals of memories, as they are `known`, of which a person took back what they had said."""
+        rivals = [(memory, each) for memory, of in known.items() for each, said in of.items() if said == "contradict"]
         texts = self._client.hmget(CLAIMS + pool, [_both(*two) + OPEN for two in rivals]) if rivals else []
         return {rival for (_, rival), text in zip(rivals, texts, strict=True) if text is not None}
 
@@ -282,9 +282,10 @@ class Conflicts:
         """Take out memories that are no more, or say something else by now; what a person ended or outdid is kept."""
         if names := [str(memory) for memory in memories]:
             DROP_CONFLICT(self._client, links=LINKS + pool, memories=names)
-            claims = self._client.hgetall(CLAIMS + pool).items()
-            kept = {both for both, text in claims if both.endswith((CONFIRMED, OPEN)) and len(text.split()) != 3}
-            if gone := {both for both, _ in claims if not set(names).isdisjoint(both.split())} - kept:
+            fields = [str(both) for both in self._client.hkeys(CLAIMS + pool) if not {*names}.isdisjoint(both.split())]
+            each = zip(fields, self._client.hmget(CLAIMS + pool, fields) if fields else (), strict=True)
+            gone = [both for both, text in each if not both.endswith((CONFIRMED, OPEN)) or len(str(text).split()) == 3]
+            if gone:
                 self._client.hdel(CLAIMS + pool, *gone)
 
 

@@ -43,7 +43,7 @@ def remove_traces(
             client.hset(WRONG_ANSWERS, field, json.dumps({name: one for name, one in said.items() if name != "by"}))
     for key in client.scan_iter(CLAIMS + "*", count=1_000):
         claims = client.hgetall(key).items()
-        if told := [both for both, text in claims if not names.isdisjoint(UUID_TEXT.findall(f"{both} {text}"))]:
+        if told := [both for both, text in claims if not names.isdisjoint(UUID_TEXT.findall(f"{both!s} {text!s}"))]:
             client.hdel(key, *told)
     if submitter is not None:
         unname(client, submitter)
