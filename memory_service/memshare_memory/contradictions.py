@@ -18,7 +18,7 @@ from memshare_broker.presence import is_invented
 from memshare_broker.scripts import Script
 from memshare_broker.wire.lessons import LONGEST_TEXT, MOST, Compared, CompareTask, Said
 from memshare_broker.wire.messages import Message, derived_id
-from memshare_memory.memory import UNTRIED, Memory, Verdict, said, sayings
+from memshare_memory.memory import UNTRIED, Memory, Verdict, said
 from memshare_memory.stores.store import Hit, Query, Store, Where
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ LINK_CONFLICT = Script(__file__, "link_conflict")
 DROP_CONFLICT = Script(__file__, "drop_conflict")
 LINKS, CLAIMS = "memshare:conflicts:", "memshare:claims:"
 """Of a pool, two hashes: memory → the others with a mark before each; two that contradict each other → their claims."""
+CONFIRMED, OPEN = " confirmed", " taken back"
+"""Ends of fields beside those: the one of two that a decision confirmed, with what that outdid, and its end."""
 
 RULE = """\
 `contradicts` is true only if one says of a thing in the world what the other denies: another day, number, name, \
@@ -197,6 +199,8 @@ class Conflicts:
                 self._client.hset(CLAIMS + pool, _both(memory, other), claims)
             marks = [_MARK_OF[verdict], _MARK_OF[_SEEN_FROM_THE_OTHER.get(verdict, verdict)]]
             self._link(pool, memory, other, marks)
+            if verdict not in ("agree", "contradict"):
+                self._client.hdel(CLAIMS + pool, _both(memory, other) + OPEN)
 
     def take_back(self, pool: str, memory: UUID, other: UUID, *, have_changed: bool = False) -> bool:
         """Let two memories contradict each other as a model says it, in place of a person's word; False without one.
@@ -204,7 +208,15 @@ class Conflicts:
         Those that `have_changed` since it was said are as if nobody had compared them.
         """
         mark = "" if have_changed else _MARK_OF["contradict"]
-        return self._link(pool, memory, other, [mark] * 2, takes_back=True)
+        if was_decided := self._link(pool, memory, other, [mark] * 2, takes_back=True):
+            self._client.hset(CLAIMS + pool, _both(memory, other) + OPEN, "")
+        return was_decided
+
+    def taken_back(self, pool: str, known: Mapping[UUID, Rivals]) -> set[UUID]:
+        """Rivals of memories, as they are `known`, of which a person took back what they had said."""
+        rivals = [(memory, each) for memory, of in known.items() for each, said in of.items() if said == "contradict"]
+        texts = self._client.hmget(CLAIMS + pool, [_both(*two) + OPEN for two in rivals]) if rivals else []
+        return {rival for (_, rival), text in zip(rivals, texts, strict=True) if text is not None}
 
     def _link(self, pool: str, memory: UUID, other: UUID, marks: list[str], *, takes_back: bool = False) -> bool:
         links, both = LINKS + pool, [str(memory), str(other)]
@@ -267,11 +279,12 @@ class Conflicts:
         ]
 
     def drop(self, pool: str, memories: Iterable[UUID]) -> None:
-        """Take out memories that are no more, or say something else by now."""
-        names = [str(memory) for memory in memories]
-        if names:
+        """Take out memories that are no more, or say something else by now; what a person ended or outdid is kept."""
+        if names := [str(memory) for memory in memories]:
             DROP_CONFLICT(self._client, links=LINKS + pool, memories=names)
-            gone = [both for both in self._client.hkeys(CLAIMS + pool) if not set(names).isdisjoint(both.split())]
+            fields = [str(both) for both in self._client.hkeys(CLAIMS + pool) if not {*names}.isdisjoint(both.split())]
+            each = zip(fields, self._client.hmget(CLAIMS + pool, fields) if fields else (), strict=True)
+            gone = [both for both, text in each if not both.endswith((CONFIRMED, OPEN)) or len(str(text).split()) == 3]
             if gone:
                 self._client.hdel(CLAIMS + pool, *gone)
 
@@ -297,18 +310,6 @@ AT_ONCE = 32  # memories, whose neighbours are searched for in one batch
 
 Send = Callable[[Sequence[NextMessage]], None]
 """Sends messages, each of a journey that it names, to their queues."""
-
-
-def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: Iterable[Memory]) -> None:
-    """Note of a memory and others that contradict it what people decided of one of the two and copies of the other."""
-    conflicts = Conflicts(client)
-    rivals = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {})
-    for other in (each for each in others if rivals.get(each.id) == "contradict"):
-        for copied, against in ((memory, other), (other, memory)):
-            copies = store.page(Where(pool=copied.pool, saying=sayings(copied.answer)), AT_ONCE).memories
-            for of in conflicts.rivals(copied.pool, [copy.id for copy in copies]).values():
-                if (verdict := of.get(against.id, "contradict")) != "contradict":
-                    conflicts.judge(copied.pool, copied.id, against.id, verdict)
 
 
 def comparisons(store: Store, client: redis.Redis, memories: Sequence[Memory], again: str = "") -> list[NextMessage]:

@@ -161,6 +161,10 @@ class Memory(Message):
         """Prompt and answer as they were at a time."""
         return next(((one.prompt, one.answer) for one in self.history if one.until > at), (self.prompt, self.answer))
 
+    def says_as_at(self, at: float) -> bool:
+        """True if its answer says what it said at a time."""
+        return said(self.text_at(at)[1]) == said(self.answer)
+
     def has_changed(self, since: float) -> bool:
         """True if it says something else than at a time."""
         return self.text_at(since) != (self.prompt, self.answer)
@@ -175,20 +179,28 @@ class Memory(Message):
         then = was.model_copy(update=lost)
         return self.model_copy(update={"history": (*self.history[:place], then, *self.history[place + 1 :])})
 
-    def freed(self, of: Collection[UUID], became: Became, source: Memory | None = None) -> Memory:
+    def freed(
+        self,
+        of: Collection[UUID],
+        became: Became,
+        source: Memory | None = None,
+        wrong: Collection[tuple[str | None, str]] = (),
+    ) -> Memory:
         """This memory, active again if it is stale as this became of those, and for no other reason.
 
         A change of a `source` is over once that has the text again which this was written from; not of what was under
-        way meanwhile.
+        way meanwhile. What was found of a text of it that is `wrong` still is over where it has that text.
         """
 
         def is_over(cause: Cause) -> bool:
             if cause.memory not in of or cause.became != became or self.status == "active":
                 return False
-            if source is None or became != "changed":
+            if source is None:
                 return True
-            was = {source.text_before(cause.at)} | ({source.text_at(self.created)} if not self.history else set())
-            return self.created < cause.at and (source.prompt, source.answer) in was
+            now, own = (source.prompt, source.answer), {source.text_at(self.created)} if not self.history else set()
+            if became != "changed":
+                return now in own or source.text_at(cause.at) not in wrong
+            return self.created < cause.at and now in own | {source.text_before(cause.at)}
 
         return self.stale_by(tuple(cause for cause in self.because if not is_over(cause)))
 

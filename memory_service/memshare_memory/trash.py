@@ -15,7 +15,7 @@ from memshare_memory.belief.bandit import ARMS, GivenCredit
 from memshare_memory.belief.credibility_ranking import CredibilityRanking
 from memshare_memory.belief.lift import drop_lift
 from memshare_memory.belief.promotions import Promotions, note_used
-from memshare_memory.contradictions import CLAIMS, decide_as_copies
+from memshare_memory.contradictions import AT_ONCE, CLAIMS, CONFIRMED, Conflicts
 from memshare_memory.memory import FAILED, Cause, CreditSnapshot, ForgottenMemory, Memory, Two, Verdict, sayings
 from memshare_memory.people import called_wrong, drop_cards, drop_summaries
 from memshare_memory.stores.store import Store, Where, by_ids
@@ -120,14 +120,24 @@ class Worths:
         note_used(self._client, right.pool, [right.id], at, well=True)
         return right.model_copy(update={"confirmed": at})
 
-    def outdone(self, store: Store, pairs: Sequence[Two]) -> list[Two]:
-        """The pairs that `confirmed` noted of these, as far as nobody said anything of them since."""
-        pool = pairs[0][0].pool
+    def outdone(self, store: Store, pairs: Sequence[Two], asked: Two) -> list[Two]:
+        """The pairs that `confirmed` noted of some, but for those `asked` about, as far as they say what they said then
+        and no person said anything of them since.
+
+        It counts neither what a model said of them since, nor that they were decided as copies of `pairs`.
+        """
+        pool, among, found = pairs[0][0].pool, {frozenset((one.id, other.id)) for one, other in pairs}, list[Two]()
         texts = self._client.hmget(CLAIMS + pool, [_confirmed(*two) for two in pairs])
-        ids = [UUID(name) for text in filter(None, texts) for name in str(text).split()[3:]]
-        there, rivals = by_ids(store, ids), self._ranking.conflicts.rivals(pool, ids)
-        noted = zip(ids[::2], ids[1::2], strict=True)
-        return [(there[one], there[other]) for one, other in noted if rivals.get(one, {}).get(other) == "contradict"]
+        for _, at, _, *names in (str(text).split() for text in filter(None, texts)):
+            ids = [UUID(name) for name in names]
+            left = {name: one for name, one in by_ids(store, ids).items() if one.says_as_at(float(at))}
+            rivals = self._ranking.conflicts.rivals(pool, [*left], dismissed=True)
+            for one, other in zip(ids[::2], ids[1::2], strict=True):
+                two, verdict = frozenset((one, other)), rivals.get(one, {}).get(other, "contradict")
+                is_free = verdict == "contradict" or (verdict == "wrong" and two in among)
+                if is_free and left.keys() >= two and two != {each.id for each in asked}:
+                    found.append((left[one], left[other]))
+        return found
 
     def no_longer_confirmed(self, store: Store, pairs: Iterable[tuple[Memory, Memory]]) -> list[Memory]:
         """Memories of some pairs as they were before a decision confirmed them, unless something has since.
@@ -155,9 +165,21 @@ class Worths:
             Promotions(self._client).drop(ids)
 
 
+def decide_as_copies(store: Store, client: redis.Redis, memory: Memory, others: Iterable[Memory]) -> None:
+    """Note of a memory and others that contradict it what people decided of one of the two and copies of the other."""
+    conflicts = Conflicts(client)
+    rivals = conflicts.rivals(memory.pool, [memory.id]).get(memory.id, {})
+    for other in (each for each in others if rivals.get(each.id) == "contradict"):
+        for copied, against in ((memory, other), (other, memory)):
+            copies = store.page(Where(pool=copied.pool, saying=sayings(copied.answer)), AT_ONCE).memories
+            for of in conflicts.rivals(copied.pool, [copy.id for copy in copies]).values():
+                if (verdict := of.get(against.id, "contradict")) != "contradict":
+                    conflicts.judge(copied.pool, copied.id, against.id, verdict)
+
+
 def _confirmed(one: Memory, other: Memory) -> str:
     """The field in `CLAIMS` with the one of two that a decision confirmed, when, and when before that (0: never)."""
-    return " ".join((*sorted((str(one.id), str(other.id))), "confirmed"))
+    return " ".join(sorted((str(one.id), str(other.id)))) + CONFIRMED
 
 
 def by_pool(memories: Iterable[Memory]) -> list[tuple[str, list[Memory]]]:

@@ -38,11 +38,12 @@ from memshare_memory.admit.asked_concepts import extraction
 from memshare_memory.admit.stale import Derived
 from memshare_memory.belief.bandit import WaitingEvidence
 from memshare_memory.belief.trust import retriever_key
-from memshare_memory.contradictions import Conflicts, comparison, comparisons, decide_as_copies, rivals_of
+from memshare_memory.contradictions import Conflicts, comparison, comparisons, rivals_of
 from memshare_memory.memory import Memory, memory_id, saying
 from memshare_memory.pool.pool import Pool
 from memshare_memory.recall.recall import MASK, Recall, masked, sparse_of
 from memshare_memory.stores.store import Store, Vectors, by_ids
+from memshare_memory.trash import decide_as_copies
 
 log = logging.getLogger(__name__)
 

@@ -158,6 +158,8 @@ class Derived:
                 for was in [each for each in one.history if each.until > then[-1]][:1]:
                     before = one.model_copy(update={"prompt": was.prompt, "answer": was.answer, "history": ()})
                     if not _keeps_to(memory, before, one):
+                        is_wrong = one.text_at(then[-1]) in self._still_wrong(one)
+                        because += [Cause(memory=one.id, became="found wrong", at=then[-1])] * is_wrong
                         because.append(Cause(memory=one.id, became="changed", at=was.until))
         first = {(cause.memory, cause.became): cause for cause in reversed(because)}
         status = "stale" if first and memory.status == "active" else memory.status
@@ -196,16 +198,10 @@ class Derived:
             merged[one.id] = one.model_copy(update={"because": tuple(dict.fromkeys(causes))})
         self._rewrite(list(merged.values()))
 
-    def no_longer_stale(
-        self, some: Iterable[Memory], of: Collection[UUID], became: Became, source: Memory | None = None
-    ) -> int:
+    def no_longer_stale(self, some: Iterable[Memory], of: Collection[UUID], became: Became) -> None:
         """Let those of some memories that are stale because this became `of` others, and of nothing else, be active
-        again.
-
-        See `Memory.freed`. Returns how many are.
-        """
-        changed = [new for one in some if (new := one.freed(of, became, source)) is not one]
-        return self._write_again(changed)
+        again."""
+        self._write_again([new for one in some if (new := one.freed(of, became)) is not one])
 
     def show_again(self, found_right: Iterable[Memory]) -> None:
         """Let what a grade hid that knew a decision be shown again, now that this was taken back."""
@@ -218,8 +214,24 @@ class Derived:
         return len(again)
 
     def free(self, source: Memory, became: Became) -> int:
-        """Let what was written from a memory be active again, where it is stale because this became of that alone."""
-        return self.no_longer_stale(self.of(source, became, shown=True), {source.id}, became, source)
+        """Let what was written from a memory be active again, where it is stale because this became of that alone.
+
+        See `Memory.freed`. Returns how many are.
+        """
+        some, wrong = self.of(source, became, shown=True), self._still_wrong(source) if became == "found wrong" else ()
+        return self._write_again(
+            [new for one in some if (new := one.freed({source.id}, became, source, wrong)) is not one]
+        )
+
+    def _still_wrong(self, source: Memory) -> set[tuple[str | None, str]]:
+        """The texts that a memory had before of which a person's word stands that they are wrong."""
+        last = {(was.prompt, was.answer): was for was in source.history}
+        last.pop((source.prompt, source.answer), None)
+
+        def is_called_so(prompt: str | None, answer: str) -> bool:
+            return is_called_wrong(self._client, source.model_copy(update={"prompt": prompt, "answer": answer}))
+
+        return {text for text, was in last.items() if was.lost_to or is_called_so(*text)}
 
     def follow(self, memories: Iterable[Memory], were_wrong: Collection[UUID], *, is_back: bool = False) -> None:
         """Let what was written from memories be stale where these are found wrong by now, and no more where they were.

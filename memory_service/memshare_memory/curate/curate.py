@@ -191,7 +191,7 @@ class Curate:
             if edit.status == "hidden" and called_wrong(self._client, changed):
                 derived.make_stale(derived.stale_once(before, "found wrong"))
             elif (edit.status == "active" or not changes) and not self._worths.is_wrong(changed):
-                derived.free(before, "found wrong")
+                derived.free(changed, "found wrong")
         if rewritten or edit.score is not None:
             note_seeds(self._client, self._pool().store, there=[changed], gone=[before])
         if rewritten:
@@ -213,7 +213,7 @@ class Curate:
         were_wrong = {one.id for one in others.values() if decided.get(one.id) == "right" or derived.is_wrong(one)}
         copies = store.page(Where(pool=changed.pool, saying=sayings(changed.answer)), BATCH).memories
         known = conflicts.rivals(changed.pool, [one.id for one in copies], dismissed=True)
-        taken_back = {rival for of in known.values() for rival, verdict in of.items() if verdict == "contradict"}
+        taken_back = conflicts.taken_back(changed.pool, known)
         for one in (each for each in others.values() if said(each.answer) != says):
             verdict = None if one.id in taken_back else then.get(one.id)
             if decided.get(one.id) == "right":
@@ -282,7 +282,7 @@ class Curate:
             derived, right = Derived(recall, self._client), decision.right
             pairs = self._alike(recall.store, one, other, dismissed=decision.undecided)
             carried = [pair for pair in pairs if decision.undecided and _is_carried(*pair)]
-            again = self._worths.outdone(recall.store, pairs)
+            again = self._worths.outdone(recall.store, pairs, (one, other))
             won = pairs if right == one.id else [(second, first) for first, second in pairs]
             outdone = self._outdone(derived, won, again) if right else []
             every = {each.id: each for pair in (*pairs, *again, *outdone) for each in pair}
@@ -299,7 +299,9 @@ class Curate:
                 for first, second in won if right else pairs:
                     conflicts.judge(one.pool, first.id, second.id, "right" if right else verdict)
             elif True not in [
-                conflicts.take_back(one.pool, a.id, b.id, have_changed=(a, b) in carried) for a, b in pairs
+                conflicts.take_back(one.pool, a.id, b.id, have_changed=(a, b) in carried)
+                for a, b in pairs
+                if (a, b) not in again and (b, a) not in again
             ]:
                 raise BadInput("Nobody has decided on these two memories, so there is nothing to take back.")
             for first, second in outdone:
@@ -382,8 +384,8 @@ def _holds(verdict: Verdict, one: Memory, was: Revision, before: Memory) -> bool
 
     That one won, or it says what it said then, and where it lost, what the memory said just `before`.
     """
-    is_as_then = said(one.text_at(was.until)[1]) == said(one.answer)
-    return verdict == "wrong" or (is_as_then and (verdict != "right" or said(one.answer) == said(before.answer)))
+    is_as_before = verdict != "right" or said(one.answer) == said(before.answer)
+    return verdict == "wrong" or (one.says_as_at(was.until) and is_as_before)
 
 
 def _as_then(memory: Memory) -> Memory:

@@ -12,6 +12,7 @@ import redis
 from memshare_broker.delivery.journey_records import remove_records, unname, unpack
 from memshare_llm.limits.usage import forget_submitter
 from memshare_memory.belief.trust import forget_trust
+from memshare_memory.contradictions import CLAIMS
 from memshare_memory.curate.requests import Purged
 from memshare_memory.people import RECALLED, UUID_TEXT, WRONG_ANSWERS, forget_person
 
@@ -40,6 +41,10 @@ def remove_traces(
             client.hdel(WRONG_ANSWERS, field)
         elif submitter is not None and said.get("by") == submitter:
             client.hset(WRONG_ANSWERS, field, json.dumps({name: one for name, one in said.items() if name != "by"}))
+    for key in client.scan_iter(CLAIMS + "*", count=1_000):
+        claims = client.hgetall(key).items()
+        if told := [both for both, text in claims if not names.isdisjoint(UUID_TEXT.findall(f"{both!s} {text!s}"))]:
+            client.hdel(key, *told)
     if submitter is not None:
         unname(client, submitter)
         forget_submitter(client, submitter)

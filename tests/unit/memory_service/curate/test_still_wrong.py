@@ -293,10 +293,12 @@ def test_an_answer_is_wrong_with_any_ends_and_a_point_that_it_begins_with_says_s
     assert any(each_barred(redis_client, [(other, "poem", QUESTION)], partial(recall.vector, None))) == is_wrong
 
 
-def compare(pool: Pool, client: redis.Redis, one: Memory, other: Memory) -> None:
-    """Note that a model found two to contradict each other."""
-    compared = Compared(memory_id=one.id, contradicted={other.id: "?"}, compared=1, model="m", usage=Usage())
-    note_compared(pool, client, ComparedPairs(journey="j", pool="poem", compared=compared, others=(other.id,)))
+def compare(pool: Pool, client: redis.Redis, one: Memory, *others: Memory, contradict: bool = True) -> None:
+    """Note that a model found one to contradict others, or to contradict none of them."""
+    found = {each.id: "?" for each in others if contradict}
+    compared = Compared(memory_id=one.id, contradicted=found, compared=len(others), model="m", usage=Usage())
+    ids = tuple(each.id for each in others)
+    note_compared(pool, client, ComparedPairs(journey="j", pool="poem", compared=compared, others=ids))
 
 
 @pytest.mark.parametrize("asked", [f"{QUESTION}?", f"{QUESTION} at all"])
@@ -828,3 +830,140 @@ def test_what_a_person_kept_stays_so_when_what_it_rests_on_or_what_that_lost_to_
     forgetting.restore(RestoreForgotten(ids=(wrong.id if is_source else right.id,)))
 
     assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("is_called", [True, False])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_was_written_from_a_wrong_text_is_stale_however_often_that_is_corrected_and_undone(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong, *, is_called: bool, is_first: bool
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    there_and_back = ["Nobody knows when.", MONDAYS]
+    for answer in there_and_back * is_first:
+        curate.edit(Edit(id=wrong.id, answer=answer))
+    if is_called:
+        call_wrong(wrong)
+    else:
+        say(curate, right, wrong, right)
+
+    for answer in there_and_back * 2:
+        curate.edit(Edit(id=wrong.id, answer=answer, status="active" if answer != MONDAYS else None))
+        assert statuses(curate, child) == ["stale"]
+
+    if is_called:
+        curate.edit(Edit(id=wrong.id, status="active"))
+    else:
+        say(curate, None, wrong, right)
+    assert statuses(curate, child) == ["active"]
+
+
+@pytest.mark.parametrize("contradict", [True, False])
+def test_a_models_comparison_keeps_what_taking_a_decision_back_restores(
+    pool: Pool, curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory], *, contradict: bool
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    first, second = wrote(f"{QUESTION}, x", MONDAYS, one), wrote(f"{QUESTION}, y", TUESDAYS, other)
+    links, every = Conflicts(redis_client), [one.id, other.id, first.id, second.id]
+    say(curate, second, second, first)
+    before = links.wrong("poem", every), statuses(curate, first, second)
+    say(curate, one, one, other)
+
+    compare(pool, redis_client, second, one, first, contradict=contradict)
+    compare(pool, redis_client, first, other, contradict=contradict)
+
+    say(curate, None, one, other)
+    assert (links.wrong("poem", every), statuses(curate, first, second)) == before
+
+
+def test_a_models_word_on_a_copy_is_no_take_back_of_what_a_person_decided(
+    pool: Pool, curate: Curate, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    wrong, right = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    child = wrote(f"{QUESTION} then", f"Then: {MONDAYS}", wrong)
+    say(curate, right, wrong, right)
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    copy = wrote(f"{QUESTION}, x", MONDAYS)
+    compare(pool, redis_client, copy, right)
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert Conflicts(redis_client).wrong("poem", [wrong.id]) == {wrong.id}
+    assert statuses(curate, child) == ["stale"]
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("is_edit", [True, False])
+def test_taking_a_decision_back_restores_what_it_outdid_also_after_an_edit_and_its_undo_or_a_return(
+    curate: Curate,
+    forgetting: Forgetting,
+    redis_client: redis.Redis,
+    wrote: Callable[..., Memory],
+    which: int,
+    *,
+    is_edit: bool,
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    every = [one, other, wrote(f"{QUESTION}, x", MONDAYS, one), wrote(f"{QUESTION}, y", TUESDAYS, other)]
+    links, changed = Conflicts(redis_client), every[which]
+    say(curate, every[3], every[3], every[2])
+    before = links.wrong("poem", [each.id for each in every]), statuses(curate, *every)
+    say(curate, one, one, other)
+
+    if is_edit:
+        curate.edit(Edit(id=changed.id, answer="Nobody knows when."))
+        curate.edit(Edit(id=changed.id, answer=changed.answer))
+    else:
+        forgetting.forget(Forget(ids=(changed.id,)))
+        forgetting.restore(RestoreForgotten(ids=(changed.id,)))
+
+    say(curate, None, one, other)
+    assert (links.wrong("poem", [each.id for each in every]), statuses(curate, *every)) == before
+
+
+def test_a_text_that_is_back_rests_on_what_was_wrong_before_it_was_corrected(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    wrong = wrote(QUESTION, MONDAYS)
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", wrong)
+    curate.edit(Edit(id=child.id, answer="Ask at the door, they know it."))
+    call_wrong(wrong)
+    curate.edit(Edit(id=wrong.id, answer="Nobody knows when."))
+    curate.edit(Edit(id=child.id, answer=child.answer))
+    assert statuses(curate, child) == ["stale"]
+
+    curate.edit(Edit(id=wrong.id, answer=MONDAYS))
+
+    assert statuses(curate, child) == ["stale"]
+    curate.edit(Edit(id=wrong.id, status="active"))
+    assert statuses(curate, child) == ["active"]
+
+
+def test_what_was_written_from_the_right_text_is_shown_with_that_though_a_later_one_was_wrong(
+    curate: Curate, wrote: Callable[..., Memory], call_wrong: CallWrong
+) -> None:
+    fact = wrote(QUESTION, MONDAYS).model_copy(update={"kind": "knowledge"})
+    curate.restore([fact])
+    child = wrote(f"{QUESTION} now", f"Now: {MONDAYS}", fact)
+    curate.edit(Edit(id=fact.id, answer=TUESDAYS))
+    call_wrong(curate.get(fact.id))
+    assert statuses(curate, fact, child) == ["hidden", "stale"]
+
+    for answer, then in ((MONDAYS, ["active", "active"]), (TUESDAYS, ["hidden", "stale"])) * 2:
+        curate.edit(Edit(id=fact.id, answer=answer))
+        assert statuses(curate, fact, child) == then
+
+
+def test_purging_leaves_nothing_of_what_a_decision_outdid(
+    curate: Curate, forgetting: Forgetting, redis_client: redis.Redis, wrote: Callable[..., Memory]
+) -> None:
+    one, other = wrote(QUESTION, MONDAYS), wrote(f"{QUESTION} now", TUESDAYS)
+    first, second = wrote(f"{QUESTION}, x", MONDAYS, one), wrote(f"{QUESTION}, y", TUESDAYS, other)
+    say(curate, second, second, first)
+    say(curate, one, one, other)
+    say(curate, None, one, other)
+    say(curate, one, one, other)
+
+    forgetting.purge(Forget(ids=(first.id,)))
+
+    assert str(first.id) not in str(redis_client.hgetall("memshare:claims:poem"))
