@@ -70,7 +70,7 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         letters = _letters(backend, caller)
         doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
         calls = last_calls(backend.redis) if caller.pools is None else {}
-        fails = (*failing_models(calls).values(), *no_room(backend.redis), *same_names(workers))
+        fails = (*failing_models(calls, workers).values(), *no_room(backend.redis), *same_names(workers))
         failing = fails if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
