@@ -125,6 +125,20 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
     assert failing_models(last_calls(redis_client)) == {}
 
 
+def test_a_model_that_no_worker_asks_any_more_is_not_said_to_fail(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    said = "6 of the last 6 calls of openai:small timed out."
+    worker = Presence(node="one", pid=7, incarnation="x", queues=("scorer",), scorer_model="openai:small")
+    end_calls(redis_client, "slow", 6)
+    announce(redis_client, worker)
+    assert said in terminal.run("status").stdout
+
+    announce(redis_client, worker.model_copy(update={"scorer_model": "openai:small2"}))
+
+    assert said not in terminal.run("status").stdout
+
+
 @pytest.mark.parametrize(
     ("refusal", "how"),
     [
