@@ -108,9 +108,26 @@ def load_roster(agents_dir: Path | None) -> dict[str, Agent]:
     return {name: _load_agent(name, file) for name, file in sorted(agent_files(agents_dir).items())}
 
 
+def find_agent(name: str, agents_dir: Path | None) -> Agent | None:
+    """An agent, whatever the files of others are; None for an unknown name."""
+    file = agent_files(agents_dir).get(name)
+    return None if file is None else _load_agent(name, file)
+
+
 def cards(settings: Settings) -> list[AgentCard]:
     model = settings.model_for("agents")
     return [agent.card(model) for agent in load_roster(settings.agents_dir).values()]
+
+
+def usable_cards(settings: Settings) -> tuple[dict[str, AgentCard], dict[str, BadInput]]:
+    """The card of each agent by its name, and what is wrong with each file that cannot be used."""
+    usable, wrong = dict[str, AgentCard](), dict[str, BadInput]()
+    for name, file in agent_files(settings.agents_dir).items():
+        try:
+            usable[name] = _load_agent(name, file).card(settings.model_for("agents"))
+        except BadInput as error:
+            wrong[name] = error
+    return usable, wrong
 
 
 def _load_agent(name: str, file: Path) -> Agent:

@@ -122,6 +122,8 @@ class ScoreStage:
         except UnknownRubric as error:
             folder = f"MEMSHARE_AGENTS_DIR set to the folder that has {name}.rubric.toml"
             raise BadInput(f"{error} The scorer, too, has to be started with {folder}.") from error
+        except BadInput as error:
+            raise GiveUp(f"{error} Mend the file, then `memshare dead retry --reason rubric`.", "rubric") from error
 
     def _try(self, journey: str, task: AnyPair, name: str) -> Outcome:
         """Grade the pair by a rubric that need not be approved, to see what it would say; nothing is remembered."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import time
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
 from pydantic import ValidationError
 
-from memshare_broker.errors import BadInput
+from memshare_broker.errors import BadInput, MemshareError
 from memshare_broker.wire.messages import Message
 from memshare_memory.stores.edge_folder import layout_of, lock, unwritable, write_whole
 from memshare_memory.stores.edge_integrity import memories_of
@@ -82,19 +84,34 @@ def require_closed(data: Path) -> None:
         lock(folder).close()
 
 
-def replace_pool(data: Path, fresh: Path | None) -> Path | None:
-    """Put a pool in the place of what is there, which is kept in a folder of its own; returns that, if there was any.
+def fresh_folder(data: Path) -> Path:
+    """A folder beside the pool for what `replace_pool` is to put in its place."""
+    return data / time.strftime(f"{_FIRST}.new-%Y%m%d-%H%M%S")
+
+
+def remove_left(data: Path) -> None:
+    """Remove the fresh folders that were left when the process that made them was killed."""
+    for left in data.glob(f"{_FIRST}.new-*"):
+        with suppress(MemshareError):  # one that is written still
+            lock(left).close()
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def aside_folder(data: Path) -> Path:
+    """A folder for what a restore puts another in the place of."""
+    return data / time.strftime("before-restore-%Y%m%d-%H%M%S")
+
+
+def replace_pool(data: Path, fresh: Path | None, aside: Path) -> None:
+    """Put a pool in the place of what is there, which is kept in the folder `aside`, made where there was any.
 
     Without a fresh one the data folder has no pool then.
     """
-    old = [*_pools(data), *(path for path in [data / _POINTER] if path.exists())]
-    aside = data / time.strftime("before-restore-%Y%m%d-%H%M%S")
-    for path in old:
+    for path in [*_pools(data), *(path for path in [data / _POINTER] if path.exists())]:
         aside.mkdir(exist_ok=True)
         path.rename(aside / path.name)
     if fresh is not None:
         fresh.rename(data / _FIRST)
-    return aside if old else None
 
 
 def _pools(data: Path) -> list[Path]:

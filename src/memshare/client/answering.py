@@ -11,7 +11,7 @@ from uuid import uuid4
 import redis
 
 from memshare.client.rest.calls.concepts import AnsweredReply, CitedMemory
-from memshare_agents.roster import cards, load_roster
+from memshare_agents.roster import find_agent, usable_cards
 from memshare_broker.connection import connect
 from memshare_broker.errors import BadInput
 from memshare_broker.observe.safe_text import plain
@@ -124,7 +124,9 @@ def answer_in_steps(
     from memshare_agents.reasoning.knowledge import Knowledge
     from memshare_agents.reasoning.sources.build import open_sources
 
-    limits = load_roster(settings.agents_dir)["reasoning"].limits
+    reasoning = find_agent("reasoning", settings.agents_dir)
+    assert reasoning is not None, "it is bundled"
+    limits = reasoning.limits
     as_a_task = settings.longest_task - SERVER_WAIT - settings.model_timeout
     seconds = min(one for one in (limits.seconds, within, as_a_task) if one is not None)
     operators, limits = {name: OPERATORS[name] for name in STEPS}, limits.model_copy(update={"seconds": seconds})
@@ -163,7 +165,7 @@ def _names_concepts(settings: Settings, client: redis.Redis, pool: str, found: S
     if not settings.concepts or len(found) < BY_CONCEPTS or not any(one.memory.concepts for one in found):
         return False
     announced = [card for worker in present(client) for card in worker.agents]
-    return all(card.question_concepts for card in (*cards(settings), *announced) if card.has(pool))
+    return all(card.question_concepts for card in (*usable_cards(settings)[0].values(), *announced) if card.has(pool))
 
 
 def _with_related(

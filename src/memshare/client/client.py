@@ -10,7 +10,7 @@ from uuid import uuid4
 from pydantic import ValidationError
 
 from memshare.client.journey import Journey, read_journey, read_journeys
-from memshare_agents.roster import cards
+from memshare_agents.roster import usable_cards
 from memshare_broker.app import make_app
 from memshare_broker.connection import PATIENCE, connect, reaching
 from memshare_broker.delivery.dead_letters import DeadLetters
@@ -55,7 +55,7 @@ class Client:
         self.ledger = Ledger(self._redis, self.settings.keep_days, self.settings.traces_days)
         self.dead_letters = DeadLetters(self._redis, self.ledger)
         self.memories = MemoryClient(self.settings)
-        self._cards = {card.name: card for card in cards(self.settings)}
+        self._cards, self._wrong = usable_cards(self.settings)
 
     def submit(
         self,
@@ -217,7 +217,10 @@ class Client:
         return journey
 
     def agents(self) -> dict[str, AgentCard]:
-        """Every agent that this machine's roster has or a worker has announced, by name."""
+        """Every agent that this machine's roster has or a worker has announced, by name.
+
+        One whose file cannot be used is not there unless a worker has announced it.
+        """
         announced = {card.name: card for worker in self.workers() for card in worker.agents}
         return self._cards | announced
 
@@ -257,7 +260,8 @@ class Client:
             self._cards = self.agents()
             card = self._cards.get(agent)
         if card is None:
-            raise BadInput(f"No agent is called {agent!r}. There are: {', '.join(sorted(self._cards))}.")
+            known = f"There are: {', '.join(sorted(self._cards))}."
+            raise self._wrong.get(agent) or BadInput(f"No agent is called {agent!r}. {known}")
         return card
 
 

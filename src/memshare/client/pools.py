@@ -52,6 +52,10 @@ def models_of(worker: Presence) -> set[str]:
     return {one for one in (*(card.model for card in worker.agents), worker.scorer_model, worker.trainer_model) if one}
 
 
+def _models_in_use(workers: Iterable[Presence]) -> set[str]:
+    return {model for worker in workers for model in models_of(worker)}
+
+
 LESSONS_WAIT = (
     f"{MOST_LESSONS:,} lessons or more wait for the trainer: until fewer do, what is new becomes none that a model has "
     "to label."
@@ -63,7 +67,7 @@ def model_doubts(client: redis.Redis, workers: Iterable[Presence]) -> tuple[str,
     whose content filter refused background calls today, and one where too many lessons wait."""
     grades = (why for _, why in cannot_grade(client))
     every = (*grades, *paused_labels(client), *missing_batch_apis(client), *filtered_today(client))
-    models = {model for worker in workers for model in models_of(worker)}
+    models = _models_in_use(workers)
     waiting = count_open(client, TRAINER_QUEUE) >= MOST_LESSONS
     return (*(why for why in every if any(model in why for model in models)), *[LESSONS_WAIT] * waiting)
 
@@ -86,10 +90,12 @@ FAILURES = {
 }
 
 
-def failing_models(calls: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """A sentence for each model of whose `last_calls` half or more failed, by model."""
+def failing_models(calls: Mapping[str, Sequence[str]], workers: Iterable[Presence] = ()) -> dict[str, str]:
+    """A sentence for each model of whose `last_calls` half or more failed, by model; of those alone that workers ask,
+    where there are any."""
     said = {}
-    for model, ended in sorted(calls.items()):
+    for model in sorted(calls.keys() & (_models_in_use(workers) or calls)):
+        ended = calls[model]
         there = next((at for at, one in enumerate(ended) if one != "away"), len(ended))
         counted = [one for at, one in enumerate(ended) if at < there or one != "away"]  # it is there again
         failed = [one for one in counted if one != "fit"]

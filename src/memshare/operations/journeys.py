@@ -31,7 +31,7 @@ from memshare.operations.forms import MemoriesShown
 from memshare.operations.serving import serves
 from memshare.terminal.ids import find_task
 from memshare_agents.answering import build_prompt
-from memshare_agents.roster import Agent, load_roster
+from memshare_agents.roster import Agent, find_agent
 from memshare_broker.delivery.hops import ANSWER
 from memshare_broker.delivery.journey_records import LISTED, recent
 from memshare_broker.errors import BadInput, TryAgain
@@ -264,7 +264,7 @@ def sent_prompt(client: Client, journey: Journey) -> PromptReply:
     entry = client.ledger.journey(journey.task_id).get("task")
     if entry is None or entry["stage"] != ANSWER.name or journey.answer is None:
         raise BadInput("No agent of memshare has answered this, so there is no prompt.")
-    agent = load_roster(client.settings.agents_dir).get(journey.agent)
+    agent = find_agent(journey.agent, client.settings.agents_dir)
     if journey.steps or (agent is not None and agent.engine):
         raise BadInput("This was answered in steps, with a prompt for each: the steps say what each read.")
     if journey.model == OFFLINE or journey.usage is None:

@@ -39,7 +39,7 @@ from memshare.operations.caller import LOCAL_NAME, Caller, audit
 from memshare.operations.helps import helps
 from memshare.operations.operating import pool_of_letter
 from memshare.operations.serving import serves
-from memshare_agents.roster import load_roster
+from memshare_agents.roster import find_agent, usable_cards
 from memshare_broker.delivery.ledger import QueueState, queue_states
 from memshare_broker.delivery.sweeper import lost
 from memshare_broker.errors import BadInput
@@ -68,9 +68,10 @@ def status(backend: Backend, caller: Caller) -> StatusReply:
         graded, accepted = graded_ever(backend.redis, cards.keys())
         failed = ledger.failed() if caller.pools is None else {}
         letters = _letters(backend, caller)
-        doubts = model_doubts(backend.redis, workers) if caller.pools is None else ()
+        wrong = map(str, usable_cards(backend.settings)[1].values())
+        doubts = (*model_doubts(backend.redis, workers), *wrong) if caller.pools is None else ()
         calls = last_calls(backend.redis) if caller.pools is None else {}
-        fails = (*failing_models(calls).values(), *no_room(backend.redis), *same_names(workers))
+        fails = (*failing_models(calls, workers).values(), *no_room(backend.redis), *same_names(workers))
         failing = fails if caller.pools is None else ()
         busy = busy_servers(backend.redis) if caller.pools is None else ()
     return StatusReply(
@@ -170,7 +171,7 @@ def agent(backend: Backend, caller: Caller, name: AgentName) -> WholeAgentReply:
 
 
 def _file(backend: Backend, name: str) -> AgentFileReply | None:
-    found = load_roster(backend.settings.agents_dir).get(name)
+    found = find_agent(name, backend.settings.agents_dir)
     if found is None:
         return None
     fields = found.model_dump(include=set(AgentFileReply.model_fields))

@@ -107,6 +107,20 @@ def test_an_agent_that_only_a_worker_knows_can_be_submitted_to(client: Client, r
     assert sorted(client.agents()) == ["cook", "logic", "plan", "poem", "reasoning"]
 
 
+def test_a_file_that_cannot_be_used_keeps_nobody_from_the_other_agents(
+    settings: Settings, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    (tmp_path / "cook.toml").write_text("x = = 1")
+    with closing(Client(settings.model_copy(update={"agents_dir": tmp_path}))) as client:
+        assert client.check("poem", {"prompt": "A lamp"}).text == "A lamp"
+        with pytest.raises(BadInput, match=r"cook\.toml:1: this is not valid TOML"):
+            client.check("cook", {"prompt": "Leeks"})
+
+        card = AgentCard(name="cook", kinds=(), pool="kitchen", model="offline")
+        announce(redis_client, Presence(node="far", pid=1, incarnation="a", queues=("cook",), agents=(card,)))
+        assert client.check("cook", {"prompt": "Leeks"}).text == "Leeks"
+
+
 @pytest.mark.parametrize("priority", [-1, 10])
 def test_a_priority_out_of_range_is_refused_and_nothing_is_sent(client: Client, priority: int) -> None:
     with pytest.raises(BadInput, match="The task: priority: Input should be "):

@@ -113,6 +113,15 @@ def test_a_rubric_that_is_not_approved_is_not_graded_by(tmp_path: Path) -> None:
     assert chat.conversations == []
 
 
+def test_a_pair_whose_rubric_cannot_be_read_is_given_up_for_the_rubric(tmp_path: Path) -> None:
+    (tmp_path / "mine.rubric.toml").write_text("x = = 1")
+
+    with pytest.raises(GiveUp, match=r"mine\.rubric\.toml:1: .* Mend the file, .*`memshare dead retry ") as caught:
+        ScoreStage(ScriptedChat(), tmp_path, 1, no_seeds).run("journey-1", a_task("mine"))
+
+    assert caught.value.reason == "rubric"
+
+
 def test_an_unknown_rubric_is_refused_with_the_known_ones() -> None:
     known = "Unknown rubric 'haiku': expected one of integrated, logic, plan, poem"
     with pytest.raises(BadInput, match=rf"{known}\. .*scorer.* MEMSHARE_AGENTS_DIR .*haiku\.rubric\.toml"):

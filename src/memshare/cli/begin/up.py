@@ -255,7 +255,7 @@ class _Troubles:
         self._away = away | (self._away & self._told.keys())
         fails = {
             model: said
-            for model, said in failing_models(calls).items()
+            for model, said in failing_models(calls, workers).items()
             if not any(f"{model} " in why for why in self._away)  # of a model that is away that is said
         }
         doubts = (*model_doubts(self.redis, workers), *self._not_approved(), *same_names(workers))

@@ -83,8 +83,10 @@ def restore(
     with open_archive(file) as archive, connected(settings) as direct:
         manifest = archive.manifest
         if replace:
+            files = [str(one) for one in restoring.overwritten(settings, archive)]
+            there = f"what is in {', '.join([str(settings.data), *files])}"
             made = moment(manifest.made)
-            require_consent(f"Replace what is in {settings.data} by {counted(manifest.memories)} of {made}?", yes=yes)
+            require_consent(f"Replace {there} by {counted(manifest.memories)} of {made}?", yes=yes)
         with _bar() as progress:
             done = restoring.restore(settings, direct, archive, file, progress, replace=replace, tokens=tokens)
     if as_json:
@@ -104,7 +106,8 @@ def restore(
             f" MEMSHARE_AGENTS_DIR={folder}. Programs that check answers are in no backup: copy them there."
         )
     if done.aside:
-        print_text(f"The pool from before is in {done.aside}: remove it when you need it no more.")
+        changed = f", in `agents` there {', '.join(done.overwritten)}" if done.overwritten else ""
+        print_text(f"What was replaced is in {done.aside}{changed}: remove it when you need it no more.")
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ import contextlib
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -106,7 +105,7 @@ def _write(change: redis.client.Pipeline, saved: SavedKey) -> None:
 
 
 class RestoredDeployment(NamedTuple):
-    """Result of a restore; `aside` is the folder of the pool that was there before.
+    """Result of a restore; `aside` is the folder of the pool that was there before, and of the files `overwritten`.
 
     `tokens_left_out` counts the backup's tokens, where they were not wanted.
     """
@@ -117,6 +116,7 @@ class RestoredDeployment(NamedTuple):
     agents: list[str]
     aside: Path | None
     tokens_left_out: int
+    overwritten: list[str]
 
 
 def restore(
@@ -138,7 +138,9 @@ def restore(
     signer = open_signer(settings)
     embedded = settings.pool_is_embedded
     job = RefillJob(encoder=manifest.encoder, folder=None, replace=True)
-    fresh = settings.data / time.strftime("pool.new-%Y%m%d-%H%M%S") if embedded and manifest.memories else None
+    data_folder.remove_left(settings.data)
+    fresh = data_folder.fresh_folder(settings.data) if embedded and manifest.memories else None
+    aside = data_folder.aside_folder(settings.data)
     filled = Refilled()
     try:
         if fresh is not None:
@@ -149,15 +151,20 @@ def restore(
         remove_keys(client, tokens=tokens)
         wrote = partial(progress, "Writing to Redis", 1)
         tokens_left_out = write_keys(client, archive.lines(REDIS), signer, wrote, tokens=tokens)
-        aside = data_folder.replace_pool(settings.data, fresh) if embedded else None
+        if embedded:
+            data_folder.replace_pool(settings.data, fresh, aside)
         for name in archive.names(ENCODER):
             archive.unpack(name, folder_of(settings, manifest.encoder) / name.removeprefix(ENCODER))
-        agents = _agents(settings, archive)
+        changed = overwritten(settings, archive)
+        agents = _agents(settings, archive, aside)
         client.delete(RESTORING)
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)
-    return RestoredDeployment(filled.written, filled.left_out, manifest.keys, agents, aside, tokens_left_out)
+    kept = aside if aside.is_dir() else None
+    return RestoredDeployment(
+        filled.written, filled.left_out, manifest.keys, agents, kept, tokens_left_out, [str(file) for file in changed]
+    )
 
 
 def agents_folder(settings: Settings) -> Path:
@@ -187,9 +194,8 @@ def _require_fitting(settings: Settings, client: redis.Redis, archive: Archive, 
             "This deployment has memories or tasks of its own. Restore into an empty one, or give --replace to put the"
             " backup in the place of what is there."
         )
-    for _, file in _other_agents(settings, archive):
-        if file.exists():
-            raise BadInput(f"{str(file)!r} differs from the one of the backup: move it, or give --replace.")
+    for file in overwritten(settings, archive):
+        raise BadInput(f"{str(file)!r} differs from the one of the backup: move it, or give --replace.")
 
 
 def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Progress) -> Refilled:
@@ -215,9 +221,18 @@ def _refill(settings: Settings, archive: Archive, job: RefillJob, progress: Prog
     return done
 
 
-def _agents(settings: Settings, archive: Archive) -> list[str]:
-    """Write the user's agents and rubrics where they are not there already; returns the files of all."""
+def overwritten(settings: Settings, archive: Archive) -> list[Path]:
+    """The files of agents and rubrics that a restore puts those of the backup in the place of."""
+    return [file for _, file in _other_agents(settings, archive) if file.exists()]
+
+
+def _agents(settings: Settings, archive: Archive, aside: Path) -> list[str]:
+    """Write the user's agents and rubrics where they are not there already, and keep what is overwritten in `agents` of
+    the folder `aside`; returns the files of all."""
     for name, file in _other_agents(settings, archive):
+        if file.exists():
+            (aside / "agents").mkdir(parents=True, exist_ok=True)
+            shutil.copy2(file, aside / "agents")
         archive.unpack(name, file)
     return [str(agents_folder(settings) / name.removeprefix(AGENTS)) for name in archive.names(AGENTS)]
 

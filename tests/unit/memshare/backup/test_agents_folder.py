@@ -8,12 +8,13 @@ import pytest
 import redis
 
 from memshare.operate.backup.archive import AGENTS, FORMAT, POOL, REDIS, Manifest, new_archive, open_archive
-from memshare.operate.backup.restore import RestoredDeployment, restore
+from memshare.operate.backup.restore import RestoredDeployment, overwritten, restore
 from memshare_broker.errors import BadInput
 from memshare_broker.settings import Settings
 from memshare_broker.wire.signing import open_signer
 from memshare_memory.encoders.encoder import BUNDLED
 from memshare_memory.pool.known_pools import RESTORING
+from memshare_memory.stores.edge_folder import lock
 
 
 @pytest.fixture
@@ -28,11 +29,13 @@ def backup(tmp_path: Path) -> Path:
     return tmp_path / "backup.zip"
 
 
-def restored(backup: Path, agents: Path, data: Path, client: redis.Redis) -> RestoredDeployment:
+def restored(
+    backup: Path, agents: Path, data: Path, client: redis.Redis, *, replace: bool = False
+) -> RestoredDeployment:
     settings = Settings(data=data, agents_dir=agents)
     open_signer(settings, make=True)
     with open_archive(backup) as archive:
-        return restore(settings, client, archive, backup, lambda *_: None, replace=False)
+        return restore(settings, client, archive, backup, lambda *_: None, replace=replace)
 
 
 def test_what_cannot_be_written_is_told_before_anything_is_changed(
@@ -56,3 +59,35 @@ def test_agents_that_are_there_already_are_not_written(backup: Path, tmp_path: P
 
     assert done.agents == [str(there)]
     assert there.stat().st_mtime_ns == written
+
+
+def test_agents_that_are_overwritten_are_named_and_kept(
+    backup: Path, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    there = tmp_path / "agents" / "haiku.toml"
+    there.parent.mkdir()
+    there.write_text("x = 2\n")
+    with open_archive(backup) as archive:
+        assert overwritten(Settings(agents_dir=there.parent), archive) == [there]
+
+    done = restored(backup, there.parent, tmp_path / "data", redis_client, replace=True)
+
+    assert there.read_text() == "x = 1\n"
+    assert done.overwritten == [str(there)]
+    assert done.aside is not None
+    assert done.aside.name.startswith("before-restore-")
+    assert (done.aside / "agents" / "haiku.toml").read_text() == "x = 2\n"
+
+
+def test_the_pool_of_a_restore_that_was_killed_is_removed_unless_it_is_written_still(
+    backup: Path, tmp_path: Path, redis_client: redis.Redis
+) -> None:
+    killed, at_work = (tmp_path / "data" / f"pool.new-20261128-22000{number}" for number in range(2))
+    for folder in (killed, at_work):
+        (folder / "engine").mkdir(parents=True)
+
+    with lock(at_work):
+        restored(backup, tmp_path / "agents", tmp_path / "data", redis_client)
+
+    assert not killed.exists()
+    assert at_work.exists()

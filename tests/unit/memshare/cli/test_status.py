@@ -66,6 +66,19 @@ def test_a_task_that_is_nowhere_is_told_until_it_is_sent_again(terminal: Termina
     assert "sent again at" in terminal.run("status").stdout
 
 
+def test_a_file_of_an_agent_that_cannot_be_used_is_told_and_stops_no_other_command(
+    terminal: Terminal, redis_client: redis.Redis, tmp_path: Path
+) -> None:
+    announce(redis_client, Presence(node="one", pid=7, incarnation="x", queues=("poem",)))
+    (tmp_path / "orders.toml").write_text("x = = 1")
+    terminal.environment["MEMSHARE_AGENTS_DIR"] = str(tmp_path)
+
+    task = terminal.run("submit", "poem", "red lamp").stdout.split()[-1]
+    terminal.run("cancel", task)
+    terminal.run("budget", "show")
+    assert "this is not valid TOML" in terminal.run("status").stdout.replace("\n", " ")
+
+
 def test_who_waits_is_told_that_calls_of_the_model_time_out(terminal: Terminal, redis_client: redis.Redis) -> None:
     terminal.environment["MEMSHARE_MODEL"] = "openai:small"
     end_calls(redis_client, "slow", 3)
@@ -123,6 +136,20 @@ def test_calls_that_reached_no_server_count_until_one_does(redis_client: redis.R
     end_calls(redis_client, "slow", 1)
 
     assert failing_models(last_calls(redis_client)) == {}
+
+
+def test_a_model_that_no_worker_asks_any_more_is_not_said_to_fail(
+    terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    said = "6 of the last 6 calls of openai:small timed out."
+    worker = Presence(node="one", pid=7, incarnation="x", queues=("scorer",), scorer_model="openai:small")
+    end_calls(redis_client, "slow", 6)
+    announce(redis_client, worker)
+    assert said in terminal.run("status").stdout
+
+    announce(redis_client, worker.model_copy(update={"scorer_model": "openai:small2"}))
+
+    assert said not in terminal.run("status").stdout
 
 
 @pytest.mark.parametrize(
