@@ -34,7 +34,6 @@ from memshare_memory.pool.known_pools import require_whole
 from memshare_memory.pool.owner import WriteGate
 from memshare_memory.recall.recall import Recall, vectors_of
 from memshare_memory.recall.retriever import Retriever
-from memshare_memory.stores.data_folder import remove_left
 from memshare_memory.stores.open_store import layout_in_use, open_store, put_in_use
 from memshare_memory.stores.store import Layout, Page, Store, Where, every, pages
 
@@ -198,6 +197,5 @@ def open_pool(settings: Settings, client: redis.Redis, claim: Callable[[], objec
     name = name_in_use(settings, client) or first_name(settings)
     recall = open_generation(settings, client, name)
     claim()
-    remove_left(settings.data)
     client.set(ENCODER, name, nx=there is not None)
     return Pool(client, recall, lambda other: open_generation(settings, client, other))

@@ -44,17 +44,6 @@ def test_a_tuned_encoder_is_named_after_the_one_it_goes_back_to() -> None:
     assert origin_of("me@example") == "me@example"
 
 
-def test_what_a_restore_that_was_killed_left_is_gone_once_a_pool_is_opened(
-    settings: Settings, redis_client: redis.Redis
-) -> None:
-    left = settings.data / "pool.new-20261128-220000"
-    left.mkdir()
-
-    open_pool(settings, redis_client)
-
-    assert not left.exists()
-
-
 def test_a_pool_begins_with_the_encoder_of_the_settings_and_finds_it_again(
     settings: Settings, redis_client: redis.Redis
 ) -> None:
