@@ -65,6 +65,21 @@ def test_before_several_are_forgotten_it_is_said_what_else_would_go_and_all_of_i
     assert {found.memory.id for found in deployment.client.memories.judge([one, other])} == {one, other}
 
 
+def test_on_a_phone_a_list_sorts_and_a_button_that_cannot_be_pressed_looks_so(
+    browser: Browser, deployment: Deployment, url: str
+) -> None:
+    add(deployment, "a puffin")
+    with looking(browser, viewport=PHONE) as watched:
+        page = watched.see("/pool?pool=logic", url)
+        page.get_by_role("link", name="Made").click()
+        expect(page).to_have_url(re.compile("order=-created"))
+        require_readable(page)
+
+        lacking = watched.see("/worth", url).get_by_role("button", name="Consolidate")
+        expect(lacking).to_be_disabled()
+        expect(lacking).to_have_css("border-style", "dashed")
+
+
 def test_a_file_is_looked_at_before_anything_of_it_is_in(
     browser: Browser, deployment: Deployment, url: str, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from operator import itemgetter
 from typing import Literal
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from memshare_memory.belief.lift import BEGIN_AFTER, Tried, Way
 HelpWay = Way | Literal["same questions"]
 MANY_MORE = 3  # times the tasks without memories, from which on the same questions say more than chance does
 FEW_NAMES = 3  # that a sentence has
+FEW_TASKS = 100  # ten questions asked twice are 20
 STUDENT = "openai:student"  # of the demo
 
 
@@ -136,6 +138,18 @@ class HelpReply(Message):
         return self.tasks + self.no_grade + (0 if self.way == "same questions" else self.tasks_without)
 
     @property
+    def to_go(self) -> tuple[float, int] | None:
+        """Days and tasks till it is told, by which what is on its way is put in order; None if nothing is.
+
+        What people ask is there as soon as they ask; days that nobody knows come last.
+        """
+        if self.way == "same questions":
+            found: tuple[float, int] | None = (0, 2 * self.missing) if self.tasks or self.waiting else None
+        else:
+            found = (math.inf if self.days is None else self.days, self.more) if self.more else None
+        return found if self.difference is None and self.is_fair and not self.needs else None
+
+    @property
     def compared(self) -> str:
         """The way, as people are told."""
         return "one memory more or less" if self.way == "one withheld" else self.way
@@ -151,7 +165,28 @@ class StatsReply(Message):
         default={},
         description="by pool, where it is learnt: how many memories are shown, by model and kind",
     )
+    too_early: str = Field(
+        default="",
+        description="where what memories do is not known yet: which difference is told first, and when, in words",
+    )
     open: dict[str, int]
+
+    @property
+    def when_told(self) -> str:
+        """Which difference is told first, and when, where what memories do is too early to say; else nothing."""
+        first, known = self.first_help, {one.way for one in self.helps if not one.agent and one.difference is not None}
+        early = "too early: "
+        if first is None or not first.in_words.startswith(early):
+            return ""
+        others = ((one.to_go, one) for one in (first, *self.helps) if one.way not in known)
+        near = min(((to_go, one) for to_go, one in others if to_go), key=itemgetter(0), default=(None, first))[1]
+        whose = "/".join(filter(None, (near.agent, near.kind, near.model)))
+        words = first.in_words.removeprefix(early) + ", until ten were answered without memories" * bool(first.more)
+        if near.way != first.way:
+            nearest = f"{near.compared}{whose and f' in {whose}'}, {near.in_words.removeprefix(early)}"
+            words = f"nearest is {nearest}; {first.way}: {words}"
+        is_slow = (first.more or 0) > FEW_TASKS and near.way != "same questions"
+        return f"{early}{words}{'. Asking the same questions twice is quicker (docs/retriever.md)' * is_slow}"
 
     @property
     def first_help(self) -> HelpReply | None:

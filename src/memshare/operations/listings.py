@@ -265,7 +265,8 @@ def stats(backend: Backend, caller: Caller) -> StatsReply:
     }
     for name, found in numbers.items():
         numbers[name] = tuple(one.model_copy(update={"is_fair": (one.model, one.kind) not in unfair}) for one in found)
-    return StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)
+    reply = StatsReply(memories=total, by_pool=by_pool, helps=helped, numbers=numbers, open=seen)
+    return reply.model_copy(update={"too_early": reply.when_told})
 
 
 def _rubric(rubric: Rubric, doubts: Sequence[tuple[str, str]] = ()) -> RubricReply:

@@ -101,6 +101,8 @@ def print_helps(found: StatsReply) -> None:
         console.print(f"{harm}.", style="red")
     for doubt in found.may_harm:
         console.print(f"{doubt}.")
+    if found.too_early:
+        console.print(f"What memories do: {found.too_early}.")
     for one in found.told:
         by = found.answered_by(one)
         agents = found.agents_of(one)

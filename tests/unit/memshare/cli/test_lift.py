@@ -40,7 +40,9 @@ def test_stats_and_show_tell_the_lift_once_enough_tasks_went_without_a_memory(
     assert "all withheld, all tasks: too early: chance begins once 20 graded tasks" in early
     assert "so far 0 in poem; then it takes some 500 more tasks." in early
     count(redis_client, lamp, 4)
-    assert "too early: some 120 more tasks" in terminal.run("memories", "stats").stdout
+    stats = " ".join(terminal.run("memories", "stats").stdout.split())
+    assert "too early: some 120 more tasks" in stats
+    assert "What memories do: too early: nearest is one memory more or less, some 120 more tasks; all withheld" in stats
     assert "Lift" not in terminal.run("memories", "show", str(lamp.id)).stdout
 
     count(redis_client, lamp, 10)

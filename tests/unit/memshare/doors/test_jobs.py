@@ -111,6 +111,24 @@ def test_why_a_job_came_to_nothing_is_told_where_it_is_begun(
     assert "The last one came to nothing: No worker is there." in page
 
 
+def test_that_the_concepts_of_older_memories_are_named_is_told_where_none_is_left(
+    here: TestClient, backend: Backend, shelf: dict[str, str], tmp_path: Path
+) -> None:
+    assert shelf
+    running(backend, until(tmp_path / "end"))
+    begun = here.post("/jobs", data={"kind": "concepts", "pool": "logic", "back": "/map?pool=logic"}, headers=FROM_PAGE)
+    [anew] = re.findall(r'hx-target="#([^"]+)"', begun.text)
+    (tmp_path / "end").touch()
+    wait_for(lambda: ended(here), 20, "the job to end")
+    with_concepts(backend, cluster(3))
+
+    page = here.get("/map?pool=logic").text
+
+    said = text_of(page[page.index(f'id="{anew}"') :])
+    assert said.split("Done")[0].endswith("9 memories are about, by their concepts. Concepts of older memories: ")
+    assert "Concepts of older" not in text_of(here.get("/map?pool=poem").text)
+
+
 def test_one_of_a_kind_is_at_work_at_a_time(here: TestClient, backend: Backend, tmp_path: Path) -> None:
     running(backend, until(tmp_path / "end"))
 

@@ -161,6 +161,43 @@ def test_what_is_missing_is_told_in_tasks_and_days(
         assert found == f"too early: some 450 more tasks, {said} at today's rate"
 
 
+def test_too_early_names_the_nearest_answer_that_is_on_its_way(
+    here: TestClient, backend: Backend, redis_client: redis.Redis
+) -> None:
+    hint = "Asking the same questions twice is quicker (docs/retriever.md)"
+    assert f"without memories. {hint}." in answer_of(here)
+
+    count(redis_client, "one withheld", [100.0] * 30, [0.0] * 5)
+    found = answer_of(here)
+    assert "Too early : nearest is one memory more or less, some 100 more tasks; all withheld: chance begins" in found
+    assert hint in found, "what memories do takes far more"
+
+    for number in range(8):
+        ask_twice(backend, number, 0, 100)
+    too_early = here.get("/v1/stats").json()["too_early"]
+    assert too_early.startswith("too early: nearest is same questions, 2 more on a side; all withheld: ")
+    assert "quicker" not in too_early, "they are asked"
+
+    for number in range(8, 10):
+        ask_twice(backend, number, 0, 100)
+    assert here.get("/v1/stats").json()["too_early"] == ""
+
+
+def test_the_nearest_of_two_agents_is_the_one_with_the_fewest_days() -> None:
+    row = HelpReply.model_construct(
+        **{name: field.default for name, field in HelpReply.model_fields.items() if not field.is_required()},
+        way="one withheld", agent=None, kind=None, model=None, unit="points", tasks=9, tasks_without=0,
+        mean=None, mean_without=None, difference=None, low=None, high=None,
+    )  # fmt: skip
+    every = row.model_copy(update={"way": "all withheld", "more": 400, "days": 40.0})
+    rows = [every, row.model_copy(update={"more": 90, "days": 9.0})]
+    rows += [row.model_copy(update={"agent": "a", "more": 80, "days": 8.0}), row.model_copy(update={"agent": "b"})]
+
+    found = StatsReply(memories=1, by_pool={}, helps=tuple(rows), open={}).when_told
+
+    assert found.startswith("too early: nearest is one memory more or less in a, some 80 more tasks, 8 days at")
+
+
 def test_tasks_of_an_agent_whose_file_fixes_the_number_are_no_rate(
     here: TestClient, backend: Backend, redis_client: redis.Redis
 ) -> None:
