@@ -72,9 +72,17 @@ class QoS(kombu_redis.QoS):
         channel: Any = self.channel  # the stubs know of no clients
         self._to_give_back[delivery_tag] = held  # unless Redis says that it is noted: it may not hear of it, or refuse
         with channel.conn_or_acquire() as client:
-            TAKE(client, tag=delivery_tag, at=time.time(), held=held, id=message_id, incarnation=WORKER_INCARNATION)
+            TAKE(client, tag=delivery_tag, held=held, id=message_id, incarnation=WORKER_INCARNATION)
         del self._to_give_back[delivery_tag]
         virtual.QoS.append(self, message, delivery_tag)
+
+    @property
+    def visibility_timeout(self) -> int:
+        """Seconds, and by how much this process is ahead of Redis: kombu asks its clock, `take` that of Redis."""
+        channel: Any = self.channel
+        with channel.conn_or_acquire() as client:
+            seconds, _ = client.time()
+        return int(channel.visibility_timeout + time.time() - seconds)
 
     def ack(self, delivery_tag: str) -> None:
         message = self._delivered.get(delivery_tag) if self._delivered else None

@@ -194,11 +194,13 @@ def main() -> None:
     except BaseException as error:
         if not (stops := stops_of(error)):
             raise
-        from memshare.terminal.console import errors
-
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more ends it at once
-        if said := next((one.args[0] for one in reversed(stops) if one.args), "Stopped."):
+        if said := next((one.args[0] for one in reversed(stops) if one.args), ""):
+            from memshare.terminal.console import errors
+
             errors.print(f"\n{said}")
+        else:  # perhaps a module was half loaded: what needs it cannot be loaded any more
+            print("\nStopped.", file=sys.stderr)
         sys.exit(130)
 
 

@@ -45,6 +45,7 @@ class Child:
     restarts: int = 0
 
     def __post_init__(self) -> None:
+        self._logged_before = self.log.stat().st_size if self.log.exists() else 0
         self.process, self.started = self.start(), time.monotonic()
 
     def revive(self) -> bool:
@@ -58,9 +59,10 @@ class Child:
 
     @property
     def last_line(self) -> str:
-        """The last line of its log."""
-        lines = self.log.read_text(errors="replace").strip().splitlines() if self.log.exists() else []
-        return lines[-1] if lines else "no output."
+        """The last line that it has written to its log."""
+        written = self.log.read_bytes()[self._logged_before :] if self.log.exists() else b""
+        lines = written.decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else "no output, as on a full disk."
 
     def stop(self, patience: float) -> None:
         if self.process.poll() is not None:

@@ -32,6 +32,7 @@ from memshare.client.rest.calls.operating import (
 from memshare.operations.backend import Backend
 from memshare.operations.caller import Caller, Right, Token, TokenName, audit
 from memshare.operations.serving import note_decided, serves
+from memshare_broker.child_processes import signals_wait
 from memshare_broker.delivery.dead_letters import DeadLetter
 from memshare_broker.delivery.journey_records import DECIDED, note
 from memshare_broker.errors import BadInput
@@ -290,25 +291,30 @@ def decide_letters(backend: Backend, caller: Caller, do: Literal["retry", "drop"
     others, done = len(letters) - 1, []
     did: Literal["tried again", "dropped"] = "tried again" if do == "retry" else "dropped"
     said = LetterDecision(did=did, by=caller.name, at=time.time(), others=others).model_dump(mode="json")
-    for one in letters:
-        try:
-            letter = _own(backend, caller, one)
-        except NotFound:
-            if others:
-                continue
-            raise
-        journey = letter.entry.journey
-        with backend.reaching():
-            if do == "drop":
-                backend.client.dead_letters.drop(letter)
-            elif not backend.client.dead_letters.retry(backend.client.app, letter):
-                continue
-            if backend.client.ledger.journey(journey):  # it may be kept for less time than the letter
-                note(backend.redis, journey, DECIDED, said)
-        audit(caller, do, message=one, journey=journey, others=others or None)
-        done.append(one)
-    if done:
-        note_decided(backend)
+    try:
+        for one in letters:
+            try:
+                letter = _own(backend, caller, one)
+            except NotFound:
+                if others:
+                    continue
+                raise
+            journey = letter.entry.journey
+            with signals_wait(), backend.reaching():
+                if do == "drop":
+                    backend.client.dead_letters.drop(letter)
+                elif not backend.client.dead_letters.retry(backend.client.app, letter):
+                    continue
+                if backend.client.ledger.journey(journey):  # it may be kept for less time than the letter
+                    note(backend.redis, journey, DECIDED, said)
+                audit(caller, do, message=one, journey=journey, chosen_with=others or None)
+                done.append(one)
+    except KeyboardInterrupt as error:
+        many = f"{len(done)} of {len(letters)} dead letters"
+        raise KeyboardInterrupt(f"Stopped after {many}. The others are as they were.") from error
+    finally:
+        if done:
+            note_decided(backend)
     return done
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -61,6 +62,24 @@ def test_what_a_worker_takes_is_noted_as_kombu_notes_it_and_with_its_incarnation
     assert held == [json.loads(text), "", "poem"]
     assert redis_client.zrange(UNACKED_INDEX, 0, -1) == [message.delivery_tag]
     assert redis_client.hgetall(INCARNATIONS) == {"t1": WORKER_INCARNATION}
+
+
+@pytest.mark.parametrize("off", [-3_600, 3_600])
+def test_a_worker_whose_clock_is_off_takes_and_gives_back_by_the_clock_of_redis(
+    app: Celery, channel: Any, redis_client: redis.Redis, monkeypatch: pytest.MonkeyPatch, off: int
+) -> None:
+    now, right = redis_client.time()[0], time.time
+    monkeypatch.setattr(time, "time", lambda: right() + off)
+    monkeypatch.setattr(kombu_redis, "time", time.time)
+    for name in ("t1", "t2"):
+        publish(app, ENTRY.model_copy(update={"id": name, "journey": name}))
+    young, old = take(channel).delivery_tag, take(channel).delivery_tag
+    assert redis_client.zscore(UNACKED_INDEX, young) == pytest.approx(now, abs=60)
+    redis_client.zincrby(UNACKED_INDEX, -channel.visibility_timeout - 1, old)
+
+    channel.qos.restore_visible(num=10, interval=1)
+
+    assert redis_client.zrange(UNACKED_INDEX, 0, -1) == [young]
 
 
 def test_what_is_not_in_the_ledger_is_taken_without_an_incarnation(

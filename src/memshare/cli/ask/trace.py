@@ -206,7 +206,7 @@ def trace(
         advice = f"Mend that, then `memshare dead retry {letter}` tries it again." if kept else "It was dropped."
         console.print(advice, style="dim")
     if (by := journey.decided) is not None:
-        others = f", with {counted(by.others, 'other')}" if by.others else ""
+        others = f", chosen with {counted(by.others, 'other')}" if by.others else ""
         console.print(f"{by.did} by {by.by}, {moment(by.at)}{others}")
 
 

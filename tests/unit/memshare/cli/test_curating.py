@@ -359,7 +359,7 @@ def test_dead_letters_of_a_reason_are_dropped_together_after_a_yes(terminal: Ter
     assert [one["id"] for one in terminal.json("dead", "list")] == ["t3"]
     assert "Give the id of a dead letter, or --all" in terminal.run("dead", "drop", code=2).stderr
     assert terminal.json("dead", "drop", "--all", "--yes") == {"dropped": ["t3"]}
-    assert re.search(r"dropped by \S+, [\d-]+ [\d:]+ UTC, with 1 other\n", terminal.run("trace", "t1").stdout)
+    assert re.search(r"dropped by \S+, [\d-]+ [\d:]+ UTC, chosen with 1 other\n", terminal.run("trace", "t1").stdout)
     assert re.search(r"dropped by \S+, [\d-]+ [\d:]+ UTC\n", terminal.run("trace", "t3").stdout)
     noted = (log := terminal.data / "logs" / "commands.log").read_text()
     assert [noted.count(f"message={one} ") for one in ("t1", "t2", "t3")] == [1, 1, 1]

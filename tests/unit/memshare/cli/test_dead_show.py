@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import base64
+import subprocess
+import sys
 from contextlib import closing
 
+import redis
+
 from memshare.client.client import Client
+from memshare_broker.app import lists_of
 from memshare_broker.delivery.dead_letters import letter_for
 from memshare_broker.delivery.schema import Entry
 from memshare_broker.errors import GiveUp
 from memshare_broker.settings import Settings
+from tests.support.deployment import ROOT
 from tests.support.terminal import Terminal
 
 VECTOR = base64.b64encode(bytes(range(256)) * 6).decode()
@@ -38,6 +44,40 @@ def test_many_letters_are_told_by_reason_with_what_to_run_and_each_when_that_is_
     assert [each.count(name) for name in ("late-", "bad-")] == [10, 2]
     assert [of_one.count(name) for name in ("late-", "signature", "bad-")] == [10, 0, 0]
     assert len(terminal.json("dead", "list")) == 12
+
+
+STOPPED = """
+import signal
+from memshare_broker.delivery import dead_letters
+def stop_and_publish(app, entry, *, publish=dead_letters.publish):
+    signal.raise_signal(signal.SIGINT)
+    publish(app, entry)
+dead_letters.publish = stop_and_publish
+from memshare.cli.main import main
+main()
+"""
+"""Ctrl-C that finds a letter between the ledger and its queue."""
+
+
+def test_who_stops_what_is_done_with_many_letters_is_told_with_how_many_it_is_done_and_none_is_half_done(
+    settings: Settings, terminal: Terminal, redis_client: redis.Redis
+) -> None:
+    with closing(Client(settings)) as client:
+        for name in ("a", "b", "c"):
+            entry = Entry(id=name, task="agents.poem", queue="poem", body={}, journey=name, stage="answer", begins=True)
+            client.ledger.open(entry)
+            client.dead_letters.add(letter_for(entry, GiveUp("Slow down.", "rate limit"), tries=1))
+
+        ended = subprocess.run(
+            [sys.executable, "-c", STOPPED, "dead", "retry", "--all"],
+            cwd=ROOT, env=terminal.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+        [tried] = {"a", "b", "c"} - set(client.dead_letters.ids())
+    assert (ended.returncode, ended.stdout) == (130, "")
+    assert ended.stderr == "\nStopped after 1 of 3 dead letters. The others are as they were.\n"
+    assert sum(redis_client.llen(place) for place in lists_of("poem")) == 1
+    assert "chosen with 2 others" in terminal.run("trace", tried).stdout
 
 
 def test_a_letter_says_what_to_do_and_leaves_out_vectors_and_the_traceback(

@@ -63,6 +63,28 @@ def test_who_stops_waiting_is_told_that_the_task_goes_on_and_how_to_read_its_ans
     assert "Traceback" not in said
 
 
+LOADING = """
+import signal, sys
+class Loader:
+    def find_spec(self, name, path=None, target=None):
+        if name == "asyncio.futures":
+            sys.meta_path.remove(self)
+            signal.raise_signal(signal.SIGINT)
+from memshare.cli.main import main
+sys.meta_path.insert(0, Loader())
+main()
+"""
+"""Ctrl-C that leaves asyncio half loaded, so that what needs it cannot be loaded any more."""
+
+
+def test_who_stops_a_command_while_it_loads_is_told_so_in_a_word(terminal: Terminal) -> None:
+    command = [sys.executable, "-c", LOADING, "memories", "import", "facts.jsonl"]
+
+    ended = subprocess.run(command, cwd=ROOT, env=terminal.environment, capture_output=True, text=True, check=False)
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "\nStopped.\n")
+
+
 def test_a_task_from_standard_input_is_without_the_newline_that_ends_it(settings: Settings, terminal: Terminal) -> None:
     with closing(Client(settings)) as client:
         for typed, prompt in (("A limerick\n", "A limerick"), ("Two\nlines\n\n", "Two\nlines\n")):

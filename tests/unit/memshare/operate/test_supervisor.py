@@ -53,11 +53,15 @@ def test_a_login_that_flower_could_not_use_is_refused_and_not_told(login: str, m
     assert login not in str(refused.value)
 
 
-def test_a_start_says_that_the_encoder_is_exported(tmp_path: Path) -> None:
-    starting, log = Supervisor(Settings(data=tmp_path)), tmp_path / "memory.log"
-    log.write_text("Exporting the encoder lamp, once: this takes seconds to minutes.\n")
-    before = starting.doing
-    with subprocess.Popen(["true"]) as process:
-        starting.children.append(Child("memory", lambda: process, log))
+def test_a_start_says_that_the_encoder_is_exported_and_nothing_of_the_start_before(tmp_path: Path) -> None:
+    log = tmp_path / "memory.log"
+    log.write_text("Exporting the encoder old, once: this takes seconds to minutes.\n")
+    lamp, found = "Exporting the encoder lamp, once: this takes seconds to minutes.", []
+    for said in (lamp, ""):
+        starting = Supervisor(Settings(data=tmp_path))
+        with log.open("ab") as file, subprocess.Popen(["true"]) as process:
+            starting.children.append(Child("memory", lambda: process, log))
+            file.write(said.encode())
+        found.append((starting.doing, starting.children[0].last_line))
 
-    assert (before, starting.doing) == ("Starting", "Exporting the encoder lamp, once: this takes seconds to minutes")
+    assert found == [(lamp.rstrip("."), lamp), ("Starting", "no output, as on a full disk.")]

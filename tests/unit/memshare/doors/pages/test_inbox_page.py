@@ -122,7 +122,7 @@ def test_a_card_of_dead_letters_of_several_stages_names_them_and_tries_all_that_
     tried = here.post("/inbox/letter", data={"decision": "retry", "letter": ["a", "b"]}, headers=FROM_PAGE)
     assert "Back in the queue: 2 dead letters." in text_of(tried.text)
     assert backend.client.dead_letters.ids() == ["c"]
-    assert {one.ids["others"] for one in caplog.records if one.name == "memshare.audit"} == {"1"}  # type: ignore[attr-defined]
+    assert {one.ids["chosen_with"] for one in caplog.records if one.name == "memshare.audit"} == {"1"}  # type: ignore[attr-defined]
 
 
 def test_a_card_has_one_main_button_and_what_is_rare_behind_more(

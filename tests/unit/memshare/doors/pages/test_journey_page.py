@@ -60,7 +60,7 @@ def test_a_journey_says_who_tried_it_again_or_dropped_it_and_with_how_many_other
     again, dropped = (here.get(f"/v1/journeys/{one}").json()["decided"] for one in ("t2", "t3"))
     assert [(one["did"], one["others"]) for one in (again, dropped)] == [("tried again", 1), ("dropped", 0)]
     assert again["by"] == "anonymous"
-    assert re.search(r"Tried again by anonymous ?, .*, with 1 other\.", text_of(here.get("/journeys/t1").text))
+    assert re.search(r"Tried again by anonymous ?, .*, chosen with 1 other\.", text_of(here.get("/journeys/t1").text))
     unname(backend.redis, "anonymous")
     assert here.get("/v1/journeys/t1").json()["decided"]["by"] == "somebody"
 
