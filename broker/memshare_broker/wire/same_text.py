@@ -87,16 +87,15 @@ def decode(raw: bytes, name: str) -> str:
             raise BadInput(f"{name} is {said}")
     try:
         is_utf16 = max(raw[at::2].count(b"\0") for at in (0, 1)) * 4 > len(raw)  # which does not say so
-        text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0")
+        text, wrong = raw.decode("utf-8-sig"), raw.find(b"\0") if is_utf16 else -1
     except UnicodeDecodeError as error:
-        text, wrong = "", error.start
+        wrong = error.start
     if wrong < 0:
         return text
-    if not is_utf16 and not text and _CONTROLS.search(raw):
+    if not is_utf16 and _CONTROLS.search(raw):
         raise BadInput(f"{name} is no text: it is a picture, or a file of another kind. Expected is text in UTF-8.")
     line, column = raw.count(b"\n", 0, wrong) + 1, wrong - raw.rfind(b"\n", 0, wrong)
-    advice = "Take it out." if text and not is_utf16 else _UTF8
-    raise BadInput(f"{name}:{line}: byte {column} of the line, 0x{raw[wrong]:02x}, is not UTF-8 text. {advice}")
+    raise BadInput(f"{name}:{line}: byte {column} of the line, 0x{raw[wrong]:02x}, is not UTF-8 text. {_UTF8}")
 
 
 def refuse_half_characters(value: object, what: str) -> None:

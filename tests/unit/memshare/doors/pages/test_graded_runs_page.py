@@ -131,7 +131,6 @@ def test_a_refusal_has_the_words_of_the_form_and_keeps_what_was_chosen(here: Tes
         ("pairs.csv", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0", "pairs.csv is no text: it is a picture,"),
         ("pairs.csv", b"prompt\nWhat runs?\n", "The file has the columns 'prompt'. Expected is a row with"),
         ("pairs.csv", b"\x1f\x8b", "pairs.csv is packed with gzip: unpack it first"),
-        ("pairs.csv", TABLE + b"Who\0wrote?,Ada.\n", "pairs.csv:3: byte 4 of the line, 0x00, is not UTF-8 text. Take"),
         ("pairs.csv", "prompt".encode("utf-16-le"), "pairs.csv:1: byte 2 of the line, 0x00, is not UTF-8"),
     ],
 )  # fmt: skip
