@@ -49,6 +49,7 @@ _SAYS_LITTLE = frozenset(
     )
 )
 """Words that are in most texts, whatever these are about."""
+_TURNS = frozenset(tokens("above after before below in on with without mit nach ohne vor"))  # one turns another round
 _NOT = frozenset(["not", "never", "cannot", "t", "nicht", "nie", "kein", "keine", "keinen"])  # "t" as in "isn't"
 _NO, _YES = _NOT | {"no", "nein"}, {"yes", "ja"}
 _MOST_AT = 20  # words of a text in one place; a word that stands before more of them tells nothing of these
@@ -120,19 +121,19 @@ def _unlike(answer: str, text: str, prompt: str) -> list[str]:
     """The sentences of a text to which an answer says something else: it has another word in the same place.
 
     A place is after a word (where they have no number in common), or two, or between two, and none with a number. Words
-    of the prompt tell nothing there, but those of a text do where the prompt asks if that is so, and the answer does
-    not begin with "yes". Nor does another form of the word, or what it is short for: "UK" and "United Kingdom".
+    of the prompt tell nothing there, unless it asks if that is so, and the answer does not begin with "yes". Nor does
+    another form of the word, or what it is short for: "UK" and "United Kingdom".
     """
-    texts = answer, text, prompt, " ".join(_SAYS_LITTLE | _NO)
+    texts = answer, text, prompt, " ".join((_SAYS_LITTLE | _NO) - _TURNS)
     ours, (here, there, asked, little) = _places(answer), ({*_stems(one)} for one in texts)
     is_asked = ("?" in prompt or there <= asked | little) and not _ASKS_FOR.search(prompt)
-    known = asked | little, little if is_asked and _YES.isdisjoint(tokens(answer)[:1]) else asked | little
+    known = little if is_asked and _YES.isdisjoint(tokens(answer)[:1]) else asked | little
     least = 2 if _same_numbers(answer, text) - asked else 1
 
     def is_other(at: tuple[str, ...], theirs: Mapping[str, Sequence[str]]) -> bool:
         both = ours.get(at, {}), theirs
         is_told = len(at) >= least and max(map(len, both)) <= _MOST_AT
-        words = ({form for one in each.keys() - of for form in each[one]} for each, of in zip(both, known, strict=True))
+        words = ({form for one in each.keys() - known for form in each[one]} for each in both)
         return is_told and here.isdisjoint(theirs) and there.isdisjoint(both[0]) and _differ(*words)
 
     return [part for part in _SENTENCE.split(text) if any(is_other(*place) for place in _places(part).items())]

@@ -8,6 +8,13 @@ from memshare_memory.admit.followed import contradicts, followed, follows
 from tests.support.memories import remembered
 
 OTHER = [
+    ("Is the heater in hut 3 on?", "The heater in hut 3 is on.", "The heater in hut 3 is off."),
+    ("Is the heater in hut 3 on or off?", "The heater in hut 3 is off.", "The heater in hut 3 is on."),
+    ("Is the heater switched off?", "The heater is switched off.", "The heater is switched on."),
+    ("Is the lift in order?", "The lift is in order.", "The lift is out of order."),
+    ("Is the lift out of order?", "The lift is out of order.", "The lift is in order."),
+    ("Does the tour start before noon?", "The tour starts before noon.", "The tour starts after noon."),
+    ("Does the tour start in the hall?", "The tour starts in the hall.", "The tour starts behind the hall."),
     ("Where does tram 6 stop?", "Tram 6 stops at the castle.", "Tram 6 stops at the harbour."),
     ("Where does tram 6 stop?", "Tram 6 stops in front of the old castle.", "It stops in front of the new library."),
     ("Where is the spare key?", "The spare key hangs in the workshop.", "The spare key hangs in the kitchen."),
