@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 from uuid import UUID
@@ -223,16 +224,16 @@ Embed = Callable[[str], "NDArray[np.float32]"]
 def each_barred(client: redis.Redis, given: Sequence[tuple[str, str, str | None]], embed: Embed, *so: str) -> list[str]:
     """Reasons why answers, each with its pool and prompt, are not brought in, as words on such a prompt stand; empty
     where none does."""
-    known = wrong_by_saying(client, (answer for answer, *_ in given))
+    known, vector = wrong_by_saying(client, (answer for answer, *_ in given)), cache(embed)
     if not known:
         return [""] * len(given)
 
     def faults(answer: str, pool: str, prompt: str | None) -> Iterator[str]:
+        reaches = least_alike(answer) == LIKE_PROMPT
         for word in chain.from_iterable(known.get(each, ()) for each in sayings(answer)):
-            asked = prompt
-            if prompt and word.pool == pool and least_alike(answer) == LIKE_PROMPT:
-                asked = word.prompt if float(embed(word.prompt) @ embed(prompt)) >= LIKE_PROMPT else prompt
-            yield word.bars(pool, asked, *so)
+            is_near = reaches and word.pool == pool
+            is_like = is_near and prompt and float(vector(word.prompt) @ vector(prompt)) >= LIKE_PROMPT
+            yield word.bars(pool, word.prompt if is_like else prompt, *so)
 
     return [next(filter(None, faults(*each)), "") for each in given]
 

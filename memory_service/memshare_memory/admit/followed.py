@@ -363,8 +363,9 @@ def _words(text: str) -> list[str]:
     return _read(_plain(text))
 
 
-def _stems(text: str) -> list[str]:
-    return [*map(_stem, _words(text))]
+@lru_cache(maxsize=64)
+def _stems(text: str) -> tuple[str, ...]:
+    return (*map(_stem, _words(text)),)
 
 
 def _plain(text: str) -> str:
