@@ -28,7 +28,6 @@ from benchmarks.stream.arms import Answered, Bare
 from benchmarks.stream.relay import Relay, relaying
 from benchmarks.stream.shared_pool import SharedPool
 from benchmarks.stream.tasks import FAMILIES, PEOPLE, TaskSet, database_tasks, gym_tasks, questions_of
-from memshare.demo.text_to_sql import read_questions
 from memshare.terminal.console import errors
 from memshare_broker.errors import MemshareError
 from memshare_llm.models import open_chat
@@ -78,11 +77,11 @@ def main(
     if fresh and (data or set_ != "library"):
         raise typer.BadParameter("--fresh is for the library: no default was settled by other sets.")
     orders = order or [1, 2, 3]
-    questions = questions_of(data, database) if data and database else None
-    if questions and data and (out := len(read_questions(data).every) - len(questions.every)):
+    questions, out = questions_of(data, database) if data and database else (None, 0)
+    if out:
         errors.print(f"{out:,} questions are left out: SQLite does not take their right query, or it gives no rows.")
-        if not (questions.of("train") and questions.of("test")):
-            raise typer.BadParameter(f"No questions are left of {data}: is {database} its database, and for SQLite?")
+    if questions and not (questions.of("train") and questions.of("test")):
+        raise typer.BadParameter(f"No questions are left of {data}: is {database} its database, and for SQLite?")
     make: Callable[[Path, int], TaskSet] = (
         (lambda at, number: gym_tasks(at, tasks, unseen, number, family or FAMILIES))
         if set_ == "gym"

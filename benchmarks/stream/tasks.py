@@ -61,14 +61,15 @@ class TaskSet(NamedTuple):
         return self.stream if phase == "stream" else self.unseen
 
 
-def questions_of(data: Path, database: Path) -> Questions:
-    """The questions of files that a program can check: where the right query gives rows.
+def questions_of(data: Path, database: Path) -> tuple[Questions, int]:
+    """The questions of files that a program can check, where the right query gives rows; and how many it cannot.
 
     One that SQLite does not take could not be compared, and any query without rows would do for one that gives none.
     """
-    script = database.read_text("utf-8")
+    script, every = database.read_text("utf-8"), read_questions(data).every
     tables = Tables(script)
-    return Questions(data.stem, tuple(one for one in read_questions(data).every if tables.rows(one.sql)), script)
+    left = tuple(one for one in every if tables.rows(one.sql))
+    return Questions(data.stem, left, script), len(every) - len(left)
 
 
 def database_agent(questions: Questions, folder: Path) -> Callable[[str, str], bool]:

@@ -309,7 +309,8 @@ def test_of_a_file_only_questions_come_whose_right_query_gives_rows(tmp_path: Pa
     ]
     (tmp_path / "towns.json").write_text(json.dumps(entries))
 
-    found = questions_of(tmp_path / "towns.json", tmp_path / "towns.sql")
+    found, left_out = questions_of(tmp_path / "towns.json", tmp_path / "towns.sql")
 
+    assert left_out == 2
     assert [one.text for one in found.every] == ["which towns are there"]
     assert database_tasks(tmp_path / "agents", 10, 0, 1, found).check("which towns are there", "SELECT name FROM town")

@@ -15,6 +15,7 @@ from fastapi.testclient import TestClient
 from memshare.operations.backend import Backend
 from memshare_memory.curate.requests import Edit, NewMemory
 from memshare_memory.door.client import MemoryClient
+from memshare_memory.memory import Memory
 from memshare_memory.people import WRONG_ANSWERS, wrong_prompts
 from tests.support.memories import remembered
 from tests.unit.memshare.doors.conftest import Tokened
@@ -31,6 +32,14 @@ def brought_in(memory: MemoryClient, prompt: str | None, *copies: str | None) ->
     given = [NewMemory(pool="logic", prompt=prompt, answer=SAYS, new_pool=True)]
     given += [NewMemory(pool="logic", prompt=one, answer=f"**{SAYS}**", new_pool=True) for one in copies]
     return memory.add([*given, NewMemory(pool="logic", prompt="Who wrote the verse?", answer=SAYS, new_pool=True)])
+
+
+def kept_from_an_answer(backend: Backend, memory: MemoryClient) -> Memory:
+    """A memory that a task of ada wrote, whose journey `t1` knows that."""
+    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
+    memory.restore([kept])
+    ended(backend, kept=str(kept.id))
+    return kept
 
 
 def statuses(memory: MemoryClient, ids: list[UUID]) -> list[str]:
@@ -102,9 +111,7 @@ def test_what_a_task_wrote_goes_by_the_word_on_its_journey(
     backend: Backend, tokened: Tokened, memory: MemoryClient, redis_client: redis.Redis, *, is_shown_again: bool
 ) -> None:
     [copy] = memory.add([NewMemory(pool="logic", prompt=PROMPT, answer="a light", new_pool=True)])
-    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
-    memory.restore([kept])
-    ended(backend, kept=str(kept.id))
+    kept = kept_from_an_answer(backend, memory)
     cora = tokened("cora", "curate", "recall")
 
     cora.post(f"/v1/memories/{kept.id}/wrong", json={"why": WHY})
@@ -127,9 +134,7 @@ def test_what_a_task_wrote_goes_by_the_word_on_its_journey(
 def test_a_word_on_a_memory_counts_beside_one_that_its_answer_is_right(
     backend: Backend, tokened: Tokened, memory: MemoryClient
 ) -> None:
-    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
-    memory.restore([kept])
-    ended(backend, kept=str(kept.id))
+    kept = kept_from_an_answer(backend, memory)
     tokened("ada", "offer").post("/v1/feedback", json={"journey": "t1", "reward": 1.0})
     cora = tokened("cora", "curate", "recall")
 
@@ -206,9 +211,7 @@ def test_the_page_calls_a_memory_wrong_says_why_and_takes_either_back(here: Test
 def test_undo_on_the_page_takes_the_word_on_the_journey_back(
     here: TestClient, backend: Backend, memory: MemoryClient, redis_client: redis.Redis
 ) -> None:
-    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
-    memory.restore([kept])
-    ended(backend, kept=str(kept.id))
+    kept = kept_from_an_answer(backend, memory)
 
     page = here.post(f"/memories/{kept.id}/wrong", headers=FROM_PAGE).text
     here.post(undone(page), headers=FROM_PAGE)
@@ -221,9 +224,7 @@ def test_undo_on_the_page_takes_the_word_on_the_journey_back(
 def test_a_memory_whose_word_is_taken_back_stays_hidden_while_one_on_a_copy_stands(
     backend: Backend, tokened: Tokened, memory: MemoryClient
 ) -> None:
-    [kept, _] = remembered(PROMPT, answer="A light.", pool="logic", task_id="t1", submitter="ada")
-    memory.restore([kept])
-    ended(backend, kept=str(kept.id))
+    kept = kept_from_an_answer(backend, memory)
     cora = tokened("cora", "curate", "recall")
     cora.post("/v1/feedback", json={"journey": "t1", "reward": 0.0})
     copy = UUID(int=7)
